@@ -338,6 +338,7 @@ class Container:
             feed=self.feed,
             fetch_groups=self.fetch_groups,
             heads=self.heads,
+            keys=self.keys,
             pace=self.pace,
             renew_access=self.renew_access,
             replicas=self.replicas,
@@ -374,13 +375,13 @@ class Container:
 
     async def __aexit__(self, *exc: object) -> None:
         """Stop in order: waiters are told to come back, loops end, accepted work is committed, connections close."""
-        self.waiters.stop()
-        self.feed.stop()
-        self.timers.stop()
+        for each in (self.waiters, self.feed, self.timers):
+            each.stop()
         await self.supervisor.stop()
         with suppress(AssentError):
             await self.lineage.flush()
         with suppress(AssentError):
+            await self.keys.note_uses()
             await self.replicas.leave()
         await self.renew_access.finish()
         await self.configuration.close()

@@ -240,7 +240,7 @@ def keys_create(  # noqa: PLR0917 - options of a command
 
 @keys_app.command("list")
 def keys_list(config: Config = HERE, org: Org = None) -> None:
-    """List the keys, without their secrets."""
+    """List the keys, without their secrets; a last use is noted every five minutes."""
     from app.cli.beside_database import beside_gateway, run_command
 
     async def show() -> None:
@@ -248,9 +248,15 @@ def keys_list(config: Config = HERE, org: Org = None) -> None:
             await at.warn_of_secret()
             for key in await at.keys.list(at.org):
                 whose = key.agent or key.person or " ".join(pattern.text for pattern in key.tools) or "-"
-                typer.echo(f"{key.id}  {key.scope.value:10}  {_standing(key):21}  {whose:24}  {key.label}")
+                typer.echo(
+                    f"{key.id}  {key.scope.value:10}  {_standing(key):21}  {_used(key):21}  {whose:24}  {key.label}"
+                )
 
     run_command(show())
+
+
+def _used(key: ApiKey) -> str:
+    return f"used {key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "no use noted"
 
 
 def _standing(key: ApiKey) -> str:

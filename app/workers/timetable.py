@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from app.domain.errors import UnavailableError
+from app.usecases.reading.keys import USES_NOTED_EVERY
 from app.usecases.upkeep.watch_cards import EVERY as LOOKS_EVERY
 from app.usecases.upkeep.watch_replicas import EVERY as BEAT
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from app.usecases.platforms.renew_access import RenewAccess
     from app.usecases.proving.seal_standing import SealStanding
     from app.usecases.reading.follow import Feed
+    from app.usecases.reading.keys import Keys
     from app.usecases.reading.wait import Wait
     from app.usecases.upkeep.fail_over import FailOver
     from app.usecases.upkeep.retain import Retain
@@ -70,6 +72,7 @@ class Timetable:
     feed: Feed
     fetch_groups: FetchGroups
     heads: WatchHeads
+    keys: Keys
     pace: WatchPace
     renew_access: RenewAccess
     replicas: WatchReplicas
@@ -100,6 +103,7 @@ class Timetable:
         timers.every(_FORGET, "forget", self.sweep.forget, jitter=60)
         timers.every(_RETENTION, "retention", self.retain, jitter=300)
         timers.every(_KEYS, "value keys", self.refresh_keys, jitter=5)
+        timers.every(USES_NOTED_EVERY, "uses of keys", self.keys.note_uses, jitter=30)
         timers.every(_ORPHANS, "orphans", self._orphans, jitter=5)
         timers.every(LOOKS_EVERY, "cards", self.watch_cards, jitter=2)
         timers.start()

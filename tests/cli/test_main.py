@@ -317,11 +317,13 @@ def test_the_list_says_which_keys_still_work(desk: Desk) -> None:
         for label in ("old", "ended", "good")
     ]
     query(desk.url, f"UPDATE api_keys SET expires_at = 1000000 WHERE id = '{ids[0]}'")
+    query(desk.url, f"UPDATE api_keys SET last_used_at = 1772359230000000 WHERE id = '{ids[2]}'")
     assert desk("keys", "revoke", ids[1]).exit_code == 0
     lines = {line.split()[0]: line for line in desk("keys", "list").stdout.splitlines()}
     assert "expired 1970-01-01" in lines[ids[0]]
     assert "revoked" in lines[ids[1]]
     assert "live until" in lines[ids[2]]
+    assert ("used 2026-03-01 10:00" in lines[ids[2]], "no use noted" in lines[ids[0]]) == (True, True)
 
 
 def test_a_key_is_revoked_by_its_whole_text_too(desk: Desk) -> None:

@@ -86,6 +86,11 @@ async def test_it_says_who_has_what_and_a_key_without_its_secret(gateway: Gatewa
     await gateway.key("admin")
     assert "of –" not in (everything := texts((await olga.get(PAGE)).text))  # a key of nobody is said without an owner
     assert "admin; made 2026-" in everything
+    assert "ends: never; last used: no use noted" in everything
+    assert "last used is noted every 5 minutes" in everything
+    await gateway.call("GET", "/v1/requests", who="agent:shop")
+    await gateway.container.keys.note_uses()
+    assert "last used: 2026-03-01 10:00 UTC" in texts((await olga.get(PAGE)).text)
     assert len(page.content) < 60_000
     found = texts((await olga.get(f"{PAGE}?q=ALICE")).text)
     assert ("alice@acme.example" in found, "dave@acme.example" in found, key in found) == (True, False, False)

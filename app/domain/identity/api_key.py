@@ -62,6 +62,8 @@ class ApiKey:
     expires_at: datetime | None
     revoked_at: datetime | None
     tools: tuple[NamePattern, ...] = ()
+    last_used_at: datetime | None = None
+    """As it was last noted: see `Keys.note_uses`."""
 
     def live(self, now: datetime) -> bool:
         """Whether the key works at `now`."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, or_, select, update
 
 from app.domain.call.name_pattern import NamePattern
 from app.domain.identity.api_key import ApiKey, Scope
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.tables.tables import api_keys
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 _INSERT = Statement(insert(api_keys))
 _GET = Statement(select(api_keys).where(api_keys.c.id == bindparam("key_id")))
@@ -29,6 +33,22 @@ _PUT_HASH = Statement(
     .where(api_keys.c.org == bindparam("for_org"), api_keys.c.id == bindparam("key_id"))
     .values(secret_hash=bindparam("after"))
 )
+
+
+_PUT_USE = Statement(
+    update(api_keys)
+    .where(
+        api_keys.c.org == bindparam("for_org"),
+        api_keys.c.id == bindparam("key_id"),
+        or_(api_keys.c.last_used_at.is_(None), api_keys.c.last_used_at < bindparam("at")),
+    )
+    .values(last_used_at=bindparam("at"))
+)
+
+
+def put_use(tx: Tx, key_id: str, at: datetime) -> None:
+    """Keep when a key was used, unless a later use is known, from another replica."""
+    tx.run(_PUT_USE, for_org=tx.org, key_id=key_id, at=to_us(at))
 
 
 def put_hash(tx: Tx, key_id: str, after: str) -> None:
@@ -51,6 +71,7 @@ def insert_key(tx: Tx, key: ApiKey) -> None:
         expires_at=to_us(key.expires_at) if key.expires_at else None,
         revoked_at=None,
         tools=json.dumps([pattern.text for pattern in key.tools]) if key.tools else None,
+        last_used_at=None,
     )
 
 
@@ -83,4 +104,5 @@ def _from_row(row: Row) -> ApiKey:
         expires_at=from_us(row["expires_at"]) if row["expires_at"] is not None else None,
         revoked_at=from_us(row["revoked_at"]) if row["revoked_at"] is not None else None,
         tools=tuple(map(NamePattern, json.loads(row["tools"] or "[]"))),
+        last_used_at=from_us(row["last_used_at"]) if row["last_used_at"] is not None else None,
     )

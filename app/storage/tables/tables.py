@@ -2,8 +2,7 @@
 
 Three rules hold in the database itself, whoever writes:
 
-* **No change without its audit event.** `requests (id, version)` refers to `audit_events (request_id,
-request_version)`,
+* **No change without its audit event.** `requests (id, version)` refers to `audit_events` (its id and version),
   checked at commit. A status cannot change without a version, nor a version without an event (see `guards.py`).
 * **Final is final, and the trail only grows.** Triggers refuse to change a settled request or any audit event, and to
   delete what is not over, or an event that no record of a cut covers.
@@ -378,6 +377,7 @@ api_keys = Table(
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
     Column("tools", Text),  # what an executor may run: a JSON list of names and globs
+    Column("last_used_at", BigInteger),  # as it was last noted, every few minutes
     CheckConstraint("scope IN ('agent', 'evaluation', 'approver', 'executor', 'auditor', 'admin')", name="scope"),
     CheckConstraint("(scope IN ('agent', 'evaluation')) = (agent IS NOT NULL)", name="agent"),
     CheckConstraint("scope <> 'approver' OR person IS NOT NULL", name="approver"),

@@ -12,6 +12,7 @@ import hmac
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from app.domain.call.name_pattern import NamePattern
@@ -21,11 +22,11 @@ from app.domain.identity.api_key import AGENTS, ApiKey, Scope, hash_of_key, is_n
 from app.domain.people.people import email_key
 from app.domain.trail.audit import Kind, Record
 from app.storage.engine.transaction import EVERY_ORG
-from app.storage.identity.api_keys import find_key, insert_key, list_keys, put_hash, revoke_key
+from app.storage.identity.api_keys import find_key, insert_key, list_keys, put_hash, put_use, revoke_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from app.domain.identity.seals import Seals
     from app.ports import Clock
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _TRUSTED_SECONDS = 0.5
 """How long a key that was read is believed: a revocation works everywhere within a second."""
+USES_NOTED_EVERY = timedelta(minutes=5)
+"""How old the last use of a key may be, as it is stored and shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,7 @@ class Keys:
         self._seals = seals
         self._clock = clock
         self._known: dict[bytes, tuple[datetime, ApiKey]] = {}
+        self._noted: dict[str, datetime] = {}
 
     async def create(
         self,
@@ -145,6 +149,24 @@ class Keys:
             key = await self._rehash(key, parts[2])
         self._known[fingerprint] = (now, key)
         return key
+
+    async def note_uses(self) -> None:
+        """Store when each key was last used here, of those that were since the last time.
+
+        No call is held up by it: when a key was last read for a call is known anyway, to half a second.
+        """
+        uses: dict[str, dict[str, datetime]] = {}
+        for at, key in self._known.values():
+            if self._noted.get(key.id) != at:
+                uses.setdefault(key.org, {})[key.id] = at
+        for org, used in uses.items():
+
+            def unit(tx: Tx, used: dict[str, datetime] = used) -> None:
+                for key_id, at in sorted(used.items()):  # in one order: replicas note at the same time
+                    put_use(tx, key_id, at)
+
+            await self._store.write(unit, org=org)
+            self._noted |= used
 
     async def _rehash(self, key: ApiKey, secret: str) -> ApiKey:
         """Keep a hash under the newest secret: a secret that is retired later ends no key that was used."""

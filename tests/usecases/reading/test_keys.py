@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from tests.fixtures.gateway import Gateway
 
 ALICE = "alice@acme.example"
+
+
+async def last_uses(g: Gateway) -> dict[str, str | None]:
+    """Return when each key was last used, by its scope, as administrators see it."""
+    items = (await g.call("GET", "/v1/keys", who="admin")).json()["items"]
+    return {each["scope"]: each["last_used_at"] for each in items}
 
 
 async def status(g: Gateway, text: str) -> int:
@@ -75,3 +81,39 @@ async def test_a_key_comes_as_a_bearers_or_not_at_all(gateway: Gateway, scheme: 
     text = (await gateway.key("auditor"))["authorization"].removeprefix("Bearer ")
     said = await gateway.http.get("/v1/requests", headers={"authorization": f"{scheme} {text}"})
     assert said.status_code == answer
+
+
+async def test_a_keys_last_use_is_stored_apart_from_its_calls_and_never_goes_back(either_gateway: Gateway) -> None:
+    g, keys = either_gateway, either_gateway.container.keys
+    await g.key("auditor")
+    await g.call("GET", "/v1/requests", who="agent:shop")
+    assert await last_uses(g) == {"auditor": None, "agent": None, "admin": None}
+    await keys.note_uses()
+    uses = await last_uses(g)
+    assert uses["auditor"] is None, "it was made, and never used"
+    assert uses["agent"] is not None
+    stored = datetime.fromisoformat(uses["agent"])
+    assert abs((g.clock.now() - stored).total_seconds()) < 60
+    agent = g.keys["acme/agent:shop"].split("_")[1]
+    for _ in range(2):  # another replica has seen a later one, this one an earlier one
+        with behind(g.url) as connection:
+            later = int((stored + timedelta(hours=1)).timestamp() * 1_000_000)
+            connection.execute(f"UPDATE api_keys SET last_used_at = {later} WHERE id = '{agent}'")
+        keys._noted.clear()
+        await keys.note_uses()
+        assert (await last_uses(g))["agent"] == (stored + timedelta(hours=1)).isoformat()
+    assert (await g.call("GET", "/v1/requests", who="agent:shop")).status_code == 200
+
+
+async def test_what_was_noted_is_not_written_again(gateway: Gateway) -> None:
+    keys = gateway.container.keys
+    await gateway.call("GET", "/v1/requests", who="agent:shop")
+    await keys.note_uses()
+    with behind(gateway.url) as connection:
+        connection.execute("UPDATE api_keys SET last_used_at = NULL")
+    await keys.note_uses()
+    assert gateway.rows("SELECT id FROM api_keys WHERE last_used_at IS NOT NULL") == []
+    await gateway.advance(timedelta(minutes=5))
+    await gateway.call("GET", "/v1/requests", who="agent:shop")
+    await keys.note_uses()
+    assert len(gateway.rows("SELECT id FROM api_keys WHERE last_used_at IS NOT NULL")) == 1

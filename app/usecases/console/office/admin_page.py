@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from app.domain.card.card_for import instant_text
@@ -26,6 +27,7 @@ from app.storage.identity.passkeys import list_passkeys
 from app.usecases.console.rights import Page
 from app.usecases.console.sessions import pages_of, refusal_for
 from app.usecases.proving.proof import prove_act
+from app.usecases.reading.keys import USES_NOTED_EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,6 +76,7 @@ class KeyRow:
     label: str
     created: str
     ends: str
+    used: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +88,7 @@ class AdminPage:
     claims: tuple[tuple[str, str], ...]
     keys: tuple[KeyRow, ...]
     more_keys: int
+    noted_minutes: int
     sought: str
     by_app: bool  # the administrator's own factors
     by_passkey: bool
@@ -187,6 +191,7 @@ def _page(tx: Tx, right: Right, policy: Policy, language: Language, sought: str)
         claims=tuple((role.value, visible(name.removeprefix(CLAIM))) for role, name in _by_claims(policy)),
         keys=tuple(keys[:MOST_SHOWN]),
         more_keys=max(0, len(keys) - MOST_SHOWN),
+        noted_minutes=USES_NOTED_EVERY // timedelta(minutes=1),
         sought=sought,
         by_app=own in factors and factors[own].is_active,
         by_passkey=any(each.person == own for each in passkeys),
@@ -234,6 +239,9 @@ class _Told:
             label=visible(key.label),
             created=self._day(key.created_at),
             ends=self._day(key.expires_at) if key.expires_at else say(self.language, "admin.endless"),
+            used=instant_text(key.last_used_at.replace(second=0, microsecond=0), self.policy.zone)
+            if key.last_used_at
+            else say(self.language, "admin.unnoted"),
         )
 
     def _factor(self, factor: Factor | None) -> str:
