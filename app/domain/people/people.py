@@ -104,6 +104,7 @@ class Told:
 
     manager: str | None = None
     why: str = ""
+    is_untold: bool = False  # there is nobody yet: a directory that may know has not said a word since the start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from app.usecases.executing.read_only import has_own_guards, held_back, held_bac
 from app.usecases.executing.still_allowed import why_not_allowed, why_not_approved
 from app.usecases.hooks.known_call import KnownOnRow
 from app.usecases.pauses.stop_paused import claim_refused
-from app.usecases.voters.electorate import voters_of, without_account
+from app.usecases.voters.electorate import awaits_directory, voters_of, without_account
 from app.usecases.writing.carry_out import carry_out
 from assent.hooks.engine.observer import UNOBSERVED, Observer
 
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
     from app.storage.requests.requests import Held
     from app.usecases.hooks.known_call import HookBook, KnownCall
+
+
+_UNTOLD = "the directory has not told yet who the requester's manager is: claim it again"
 
 
 def _nothing(_: str) -> bool:
@@ -202,16 +205,21 @@ def _taken_back(tx: Tx, known: KnownOnRow, locked: Held) -> AssentError | None:
         after = carry_out(tx, request, fence(request, now=now))
         return NotApprovedError(RESTORED, state=after.state.value)
     gone = _gone(tx, known, request, now)
-    if gone is None:
-        return None
+    if gone is None or isinstance(gone, AssentError):
+        return gone
     why, lost = gone
     revoked = execution.revoke(request, why=why, lost=lost, now=now)
     after = carry_out(tx, request, revoked)
     return _refusal(revoked.refusal, after) or NotApprovedError(state=after.state.value)
 
 
-def _gone(tx: Tx, known: KnownOnRow, request: ConfirmationRequest, now: datetime) -> tuple[str, frozenset[str]] | None:
-    """Return why an unspent approval stands no longer, and whose part of it counts no more; None if it stands."""
+def _gone(
+    tx: Tx, known: KnownOnRow, request: ConfirmationRequest, now: datetime
+) -> tuple[str, frozenset[str]] | AssentError | None:
+    """Return why an unspent approval stands no longer, and whose part of it counts no more; None if it stands.
+
+    Or, where nobody can say yet, UnavailableError: it is not handed out, and it does not end.
+    """
     grant = request.grant
     if request.execution is not None or grant is None or grant.status is not GrantStatus.ISSUED:
         return None
@@ -221,7 +229,10 @@ def _gone(tx: Tx, known: KnownOnRow, request: ConfirmationRequest, now: datetime
         why = why_not_allowed(tx, known, request, now=now)
         return (why, frozenset[str]()) if why is not None else None
     voters = voters_of(request, known.loaded.policy, now=now, without=without_account(tx, request))
-    if met(request.stages, request.decisions, voters, request.assurance):
+    is_met = met(request.stages, request.decisions, voters, request.assurance)
+    if not is_met and awaits_directory(request.call, request.stages, known.loaded.policy):
+        return UnavailableError(_UNTOLD, retry_after=2)
+    if is_met:
         is_same = known.loaded.policy.version == request.policy_version
         why = None if is_same else why_not_approved(known, request, now=now)
         return (f"the approval no longer stands: {why}", frozenset[str]()) if why is not None else None

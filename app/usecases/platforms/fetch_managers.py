@@ -47,6 +47,7 @@ class _Word(NamedTuple):
     manager: str | None
     why: str = ""
     another: bool = False  # it names somebody, who is nobody here
+    is_untold: bool = False  # it has not said anything of them since the start
 
 
 class FetchManagers:
@@ -125,9 +126,10 @@ class FetchManagers:
         account = accounts.of.get(person.email)
         if account is None:
             return _Word(None, f"{name} knows no account of theirs")
-        answer = self._hearing(org, name).said(account)
+        hearing = self._hearing(org, name)
+        answer = hearing.said(account)
         if answer is None:
-            return _Word(None, f"{name} has not told who it is")
+            return _Word(None, f"{name} has not told who it is", is_untold=not hearing.ever_said(account))
         if answer.withheld:
             return _Word(None, f"{name} withholds who it is: {answer.withheld}")
         if not answer.account_id:
@@ -146,7 +148,9 @@ def _agreed(words: Sequence[_Word]) -> Told:
     others = [word for word in words if word.another]
     if len(named) > 1 or (named and others):
         return Told(why="the directories do not name one and the same person")
-    return Told(manager=named.pop()) if named else Told(why=", and ".join(word.why for word in words))
+    if named:
+        return Told(manager=named.pop())
+    return Told(why=", and ".join(word.why for word in words), is_untold=any(word.is_untold for word in words))
 
 
 def _whose(table: Sequence[KnownAccount]) -> _Accounts:

@@ -70,6 +70,10 @@ class Hearing(Generic[W]):
         # Nor is a word from the future good enough: a clock that was set back must not stretch the trust.
         return word if timedelta(0) <= self._clock.now() - at <= TRUSTED_FOR else None
 
+    def ever_said(self, account: str) -> bool:
+        """Say whether anything was said of an account since this gateway was started, however long ago."""
+        return account in self._said
+
     def due(self, accounts: Iterable[str]) -> list[str]:
         """Return whom to ask about now, who was not asked about for longest first."""
         now = self._clock.now()

@@ -109,6 +109,18 @@ def unfilled(call: ToolCall, stages: Sequence[Stage], policy: Policy) -> tuple[s
     return tuple(why[name] for name in names if not named_for(call, (name,), policy))
 
 
+def awaits_directory(call: ToolCall, stages: Sequence[Stage], policy: Policy) -> bool:
+    """Say whether these stages ask the requester's manager, and it was not told since the start who that is.
+
+    Nothing of it is stored: until a directory has answered nobody can say that somebody is *not* the manager.
+    """
+    if not any(MANAGER in stage.of for stage in stages) or call.requester is None:
+        return False
+    person = policy.directory.find(call.requester)
+    told = policy.directory.told.get(person.email) if person is not None and person.manager is None else None
+    return told is not None and told.is_untold
+
+
 def _no_manager(asked: str | None, directory: Directory) -> str:
     if asked is None:
         return "no manager is known: the call names no requester"

@@ -12,11 +12,13 @@ from app.abilities.directories import ReportsTo
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError
 from app.usecases.platforms import hearing
 from app.usecases.platforms.hearing import EVERY, TRUSTED_FOR
-from tests.fixtures.memory_platform import MemoryChannel
+from tests.fixtures.gateway import ManualClock, open_gateway
+from tests.fixtures.memory_platform import MemoryChannel, MemoryPlatform
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from tests.fixtures.gateway import Gateway
 
@@ -188,6 +190,46 @@ async def test_what_a_directory_said_holds_for_an_hour_whatever_goes_wrong_and_t
     gateway.platform.managers = dict(ON_DAVE)
     await asked_again(gateway)
     assert gateway.container.book.current("acme").policy.directory.told[RITA].manager == DAVE
+
+
+@requirement("S-07")
+@pytest.mark.parametrize(
+    ("then", "code"), [(ON_DAVE, 200), ({"U_RITA": ReportsTo(account_id="U_BOB")}, 409), ({"U_RITA": ReportsTo()}, 409)]
+)
+async def test_an_approval_waits_for_a_directory_that_has_not_told_since_a_restart_and_ends_by_what_it_says(
+    database_url: str, config: Path, platform: MemoryPlatform, then: Mapping[str, ReportsTo], code: int
+) -> None:
+    clock = ManualClock() if database_url.startswith("sqlite") else None
+    async with open_gateway(database_url, config, platform, clock=clock) as g:
+        await with_directory(g)
+        request = await g.ask(requester=RITA)
+        assert (await g.decide(request, who=DAVE)).json()["state"] == "approved"
+    platform.managers = {}
+    async with open_gateway(database_url, config, platform, clock=clock) as g:
+        for _ in range(2):
+            early = await g.claim(request)
+            assert (early.status_code, early.json()["code"], early.headers["retry-after"]) == (503, "unavailable", "2")
+            assert "has not told yet who the requester's manager is" in early.json()["detail"]
+            assert (await g.read(request))["state"] == "approved"
+        assert g.rows("SELECT id FROM executions") == []
+        platform.managers = dict(then)
+        g.container.fetch_groups._managers._heard.clear()  # else it is asked again in minutes
+        await g.container.fetch_groups()
+        assert (await g.claim(request)).status_code == code
+        assert (await g.read(request))["state"] == ("executing" if code == 200 else "lapsed")
+
+
+async def test_a_directory_that_has_told_before_and_fell_silent_keeps_no_approval(gateway: Gateway) -> None:
+    await with_directory(gateway)
+    gateway.rewrite("timeout: 30m", "timeout: 9h")
+    await gateway.reload()
+    request = await gateway.ask(requester=RITA)
+    gateway.platform.managers = {}
+    gateway.clock.advance(TRUSTED_FOR - timedelta(seconds=1))  # pyright: ignore[reportAttributeAccessIssue]
+    assert (await gateway.decide(request, who=DAVE)).json()["state"] == "approved"
+    await asked_again(gateway, timedelta(seconds=2))
+    assert (await gateway.claim(request)).json()["code"] == "not_approved"
+    assert (await gateway.read(request))["state"] == "lapsed"
 
 
 @requirement("F-45")
