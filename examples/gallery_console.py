@@ -31,6 +31,23 @@ SIZES = {"phone": (390, 844), "desk": (1200, 900)}
 WANG, LI = "wang@acme.example", OWNER
 _LOCALES = {Language.EN: "en-GB", Language.ZH: "zh-CN"}
 _PATIENCE_SECONDS = 40.0
+CHEN = "chen@acme.example"
+_BESIDES = {
+    "roles: {auditor: [li@acme.example]}": f"roles: {{auditor: [{LI}], admin: [{CHEN}]}}",
+    "groups:\n": f"  {CHEN}: {{name: 陈静 Chen Jing}}\ngroups:\n",
+    "  - id: invoices\n": """\
+  - id: deliveries
+    tools: [oa__purchase_pay]
+    when: 'args.invoice.startsWith("2026-02")'
+    then: ask
+    session: {lasts: 30m, uses: 5, each: {CNY: 100000}}
+    reason: {en: "One of several deliveries", zh: 分批交付中的一批}
+  - id: invoices
+""",
+}
+"""What the gallery's gateway has besides the demo's: an administrator, and a rule that may be allowed for a session."""
+OPENED = {"decide-session": "details#session"}
+"""Of a page, the part that is opened and looked at."""
 DARK = {"phone": "decide-warned", "desk": "pulse"}
 """Of each size, the page that is drawn dark as well."""
 
@@ -39,11 +56,11 @@ async def draw_console(browser: Browser, folder: Path) -> list[Path]:
     """Draw every page in every size; return the pictures. Raises AssertionError for one wider than its window."""
     drawn: list[Path] = []
     async with _day() as (stage, pages):
-        for size, language, who in product(SIZES, Language, (WANG, LI)):
+        for size, language, who in product(SIZES, Language, (WANG, LI, CHEN)):
             tab = await _signed_in(browser, stage, who, size, language)
             for name, path in pages[who].items():
                 target = folder / f"console-{name}-{language}-{size}.png"
-                drawn.append(await _draw(tab, f"{stage.url}{path}", target))
+                drawn.append(await _draw(tab, f"{stage.url}{path}", target, opened=OPENED.get(name)))
             if language is Language.EN and DARK[size] in pages[who]:
                 await tab.emulate_media(color_scheme="dark")
                 target = folder / f"console-{DARK[size]}-{language}-{size}-dark.png"
@@ -52,8 +69,11 @@ async def draw_console(browser: Browser, folder: Path) -> list[Path]:
     return drawn
 
 
-async def _draw(tab: Page, url: str, target: Path) -> Path:
+async def _draw(tab: Page, url: str, target: Path, *, opened: str | None = None) -> Path:
     await tab.goto(url)
+    if opened is not None:
+        await tab.locator(f"{opened} > summary").click()
+        await tab.locator(opened).evaluate("it => it.scrollIntoView({block: 'center'})")
     wide = await tab.evaluate("document.documentElement.scrollWidth - innerWidth")
     if wide > 0:
         raise AssertionError(f"{target.stem} is wider than its window, by {wide}")
@@ -79,7 +99,7 @@ async def _signed_in(browser: Browser, stage: Stage, who: str, size: str, langua
 @asynccontextmanager
 async def _day() -> AsyncIterator[tuple[Stage, dict[str, dict[str, str]]]]:
     """Put the demo up, let a few things happen and a few wait; give each reader's pages, by name."""
-    async with Stage() as stage:
+    async with Stage(besides=_BESIDES) as stage:
         await _until(stage.trail.fetch)
         await stage.agent.kill()  # what is asked for below would wait behind its own
         headers = {"Authorization": f"Bearer {stage.keys[Scope.AGENT]}"}
@@ -94,12 +114,18 @@ async def _day() -> AsyncIterator[tuple[Stage, dict[str, dict[str, str]]]]:
             await stage.feishu.deny(stage.visitors["wang"].feishu, _message(stage, denied), "The offer was lower.")
             first, warned = await ask(PAY, _pay("large", "2026-0118")), await ask(PAY, _pay("stranger", "2026-0119"))
             await ask(WIRE_TOOL, {"payee": WIRE.payee, "amount": "120000.00", "currency": "CNY", "reference": "2026-9"})
+            again = await ask(PAY, _pay("large", "2026-0201", amount=36_000), session="spring-deliveries")
             alone = await ask(DROP, {"table": "staging_0120"})
             await stage.trail.fetch()
             yield (
                 stage,
                 {
-                    WANG: {"decide-l1": f"/r/{first}", "decide-warned": f"/r/{warned}", "inbox": "/"},
+                    WANG: {
+                        "decide-l1": f"/r/{first}",
+                        "decide-warned": f"/r/{warned}",
+                        "decide-session": f"/r/{again}",
+                        "inbox": "/",
+                    },
                     LI: {
                         "decide-l3": f"/r/{alone}",
                         "story": f"/console/requests/{told}",
@@ -107,6 +133,7 @@ async def _day() -> AsyncIterator[tuple[Stage, dict[str, dict[str, str]]]]:
                         "pulse": "/console/pulse",
                         "rules": "/console/rules",
                     },
+                    CHEN: {"admin": "/console/admin"},
                 },
             )
 
@@ -119,9 +146,11 @@ def _pay(key: str, invoice: str, *, amount: int = 0) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _ask(stage: Stage, agent: httpx2.AsyncClient, tool: str, arguments: dict[str, Any]) -> str:
+async def _ask(
+    stage: Stage, agent: httpx2.AsyncClient, tool: str, arguments: dict[str, Any], *, session: str | None = None
+) -> str:
     """Ask as the agent does, and wait until the card is in the chat."""
-    answer = await agent.post("/v1/requests", json={"tool": tool, "arguments": arguments})
+    answer = await agent.post("/v1/requests", json={"tool": tool, "arguments": arguments, "session": session})
     answer.raise_for_status()
     request_id = cast("str", answer.json()["request"]["id"])
 

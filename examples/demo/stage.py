@@ -58,8 +58,9 @@ class Visitor:
 class Stage:
     """The running demo. An async context manager; inside it, gateway, agent and executor have been started."""
 
-    def __init__(self) -> None:
-        """Put nothing up yet."""
+    def __init__(self, *, besides: Mapping[str, str] | None = None) -> None:
+        """Put nothing up yet. `besides`: what else the gateway's file has, each before or instead of a line of it."""
+        self._besides = besides or {}
         clock = SystemClock()
         self._stack = AsyncExitStack()
         self.slack = SlackSimulator(clock=clock, signing_secret=secrets.token_hex(16))
@@ -191,6 +192,8 @@ class Stage:
     def _write_config(self) -> None:
         """Write the file that the gateway reads: the repository's, with its address and the language of now."""
         text = CONFIG.read_text(encoding="utf-8").replace("http://127.0.0.1:8080", self.url)
+        for line, instead in self._besides.items():
+            text = text.replace(line, instead, 1)
         fresh = self.config.with_suffix(".new")
         fresh.write_text(text.replace("language: en", f"language: {self.language}"), encoding="utf-8")
         fresh.replace(self.config)
