@@ -96,6 +96,8 @@ class Staff:
     rosters: Mapping[GroupSource, frozenset[str]] = field(default_factory=dict[GroupSource, "frozenset[str]"])
     joined: tuple[Person, ...] = ()
     turned_away: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    untold: frozenset[GroupSource] = frozenset()
+    """Groups of which the platform has not said a word since the start: nobody is in them yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,8 @@ class Directory:
     told: Mapping[str, Told] = field(default_factory=dict[str, Told])
     """By e-mail, of those of whom the file names no manager: see `manager_of`."""
     turned_away: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    untold: frozenset[str] = frozenset()
+    """The groups of which no platform has said a word since the start."""
     limited: tuple[Person, ...] = field(init=False, repr=False, compare=False)
     """Those with limits: where there are none, nobody asks what a call would spend."""
 
@@ -143,7 +147,14 @@ class Directory:
         written = {key: person for key, person in self.people.items() if not person.joined}
         joined = {email_key(person.email): person for person in staff.joined if person.email in members}
         people = written | {key: person for key, person in joined.items() if key not in written}
-        return replace(self, people=people, groups={**self.groups, **told}, turned_away=staff.turned_away)
+        untold = {name for name, at in self.sources.items() if at in staff.untold or at not in staff.rosters}
+        return replace(
+            self,
+            people=people,
+            groups={**self.groups, **told},
+            turned_away=staff.turned_away,
+            untold=frozenset(untold),
+        )
 
     def manager_of(self, person: Person) -> str | None:
         """Return the e-mail of somebody's manager. A directory is asked only where the file names none.

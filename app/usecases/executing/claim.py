@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from app.usecases.hooks.known_call import HookBook, KnownCall
 
 
-_UNTOLD = "the directory has not told yet who the requester's manager is: claim it again"
+_UNTOLD = "whether those who approved still may was not told yet, since the gateway was started: claim it again"
 
 
 def _nothing(_: str) -> bool:

@@ -9,7 +9,7 @@ asked beside it: see `fetch_managers`.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -111,7 +111,9 @@ class FetchGroups:
                 rolls[source] = self._members.roll(org, source, others, rolls[source], directory)
             if (told := len(rolls[source].people) + len(rolls[source].joined)) < len(each.accounts):
                 log.info("group.partly_known", group=source.source, accounts=len(each.accounts), people=told)
-        self._book.staff(org, await self._members.settle(org, rolls, directory))
+        staff = await self._members.settle(org, rolls, directory)
+        untold = frozenset(source for source in listed if (org, source) not in self._told)
+        self._book.staff(org, replace(staff, untold=untold))
         return rolls
 
 

@@ -110,11 +110,14 @@ def unfilled(call: ToolCall, stages: Sequence[Stage], policy: Policy) -> tuple[s
 
 
 def awaits_directory(call: ToolCall, stages: Sequence[Stage], policy: Policy) -> bool:
-    """Say whether these stages ask the requester's manager, and it was not told since the start who that is.
+    """Say whether these stages ask people of whom no platform has told since the start: in a group, or the manager.
 
-    Nothing of it is stored: until a directory has answered nobody can say that somebody is *not* the manager.
+    Nothing of it is stored: until it has answered, nobody can say that somebody is *not* one of them.
     """
-    if not any(MANAGER in stage.of for stage in stages) or call.requester is None:
+    names = {name for stage in stages for name in stage.of}
+    if names & policy.directory.untold:
+        return True
+    if MANAGER not in names or call.requester is None:
         return False
     person = policy.directory.find(call.requester)
     told = policy.directory.told.get(person.email) if person is not None and person.manager is None else None

@@ -11,10 +11,13 @@ import pytest
 from app.ports import AccountStatus
 from app.usecases.platforms import fetch_groups
 from app.usecases.platforms.fetch_groups import TRUSTED_FOR
-from tests.fixtures.memory_platform import MemoryChannel
+from tests.fixtures.gateway import ManualClock, open_gateway
+from tests.fixtures.memory_platform import MemoryChannel, MemoryPlatform
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.fixtures.gateway import Gateway
 
 ALICE, BOB, CAROL = (f"{name}@acme.example" for name in ("alice", "bob", "carol"))
@@ -142,3 +145,38 @@ async def test_a_group_is_known_again_before_the_first_call_after_a_change_of_th
     gateway.rewrite("Nobody may.", "Nobody may do that.")
     await gateway.reload()
     assert gateway.container.book.current("acme").policy.directory.members("board") == {BOB, CAROL}
+
+
+@requirement("S-07")
+@pytest.mark.parametrize(("then", "code"), [(("U_BOB",), 200), (("U_CAROL",), 409), ((), 409)])
+async def test_an_approval_waits_for_a_group_that_was_not_told_since_a_restart_and_ends_by_what_is_told(
+    database_url: str, config: Path, platform: MemoryPlatform, then: tuple[str, ...], code: int
+) -> None:
+    clock = ManualClock() if database_url.startswith("sqlite") else None
+    async with open_gateway(database_url, config, platform, clock=clock) as g:
+        await with_board(g, "U_BOB")
+        request = await g.ask("by_api", {"n": 1})
+        assert (await g.decide(request, who=BOB)).json()["state"] == "approved"
+    del platform.groups["group:S0BOARD"]
+    async with open_gateway(database_url, config, platform, clock=clock) as g:
+        for _ in range(2):
+            early = await g.claim(request)
+            assert (early.status_code, early.json()["code"], early.headers["retry-after"]) == (503, "unavailable", "2")
+            assert (await g.read(request))["state"] == "approved"
+        assert g.rows("SELECT id FROM executions") == []
+        platform.groups["group:S0BOARD"] = then
+        await g.container.fetch_groups()
+        assert (await g.claim(request)).status_code == code
+        assert (await g.read(request))["state"] == ("executing" if code == 200 else "lapsed")
+
+
+async def test_a_group_that_was_told_before_and_is_not_any_more_keeps_no_approval(gateway: Gateway) -> None:
+    await with_board(gateway, "U_BOB")
+    request = await gateway.ask("by_api", {"n": 1})
+    gateway.clock.advance(TRUSTED_FOR - timedelta(seconds=1))  # pyright: ignore[reportAttributeAccessIssue] - SQLite's is manual
+    assert (await gateway.decide(request, who=BOB)).json()["state"] == "approved"
+    del gateway.platform.groups["group:S0BOARD"]
+    gateway.clock.advance(timedelta(seconds=2))  # pyright: ignore[reportAttributeAccessIssue] - SQLite's is manual
+    await gateway.container.fetch_groups()
+    assert (await gateway.claim(request)).json()["code"] == "not_approved"
+    assert (await gateway.read(request))["state"] == "lapsed"
