@@ -62,7 +62,7 @@ def on_kept(command: Command) -> Iterator[Finding]:
     rows = rows_of(program)
     words = _words(command) if rows else []
     for row in rows if "-help" not in words else ():
-        if row.fits(words) and not _for_trying(row.names(words), command):
+        if row.fits(words) and not for_trying(row.names(words), command):
             yield doubtful(f"{program} {' '.join(word for word in words[:4] if word)[:60]}: {row.why}")
             return
     if program in _DATABASES:
@@ -83,7 +83,7 @@ def _words(command: Command) -> list[str]:
     return words
 
 
-def _for_trying(names: list[str], command: Command) -> bool:
+def for_trying(names: list[str], command: Command) -> bool:
     """Whether all that is named says that it is for trying, or the framework's own variable does (`RAILS_ENV=test`)."""
     if any(name.endswith("_ENV") and word.text in {"test", "development"} for name, word in command.environment):
         return True
@@ -92,13 +92,20 @@ def _for_trying(names: list[str], command: Command) -> bool:
 
 def _in_databases(command: Command) -> Iterator[Finding]:
     for text in (*(word.text for word in command.argv[1:]), command.fed_text or ""):
-        ends = _ENDS_DATA.finditer(text[:_LONGEST])
-        changes = () if command.program in _IN_FILES else _CHANGES_ALL.finditer(text[:_LONGEST])
-        for found in itertools.chain(ends, changes):
-            named = next((name for name in found.groups() if name), "")
-            if not (named and (_TRIAL.fullmatch(named) or len(named) == 1 or _made_anew(named, text))):
-                yield doubtful(f"{command.program} deletes or changes data for good: {found[0].strip()[:60]}")
-                return
+        if found := ends_data(text, command.program):
+            yield doubtful(f"{command.program} deletes or changes data for good: {found[:60]}")
+            return
+
+
+def ends_data(text: str, program: str) -> str:
+    """Return the statement of the text that ends data for good, but for what is for trying; "" where none does."""
+    ends = _ENDS_DATA.finditer(text[:_LONGEST])
+    changes = () if program in _IN_FILES else _CHANGES_ALL.finditer(text[:_LONGEST])
+    for found in itertools.chain(ends, changes):
+        named = next((name for name in found.groups() if name), "")
+        if not (named and (_TRIAL.fullmatch(named) or len(named) == 1 or _made_anew(named, text))):
+            return found[0].strip()
+    return ""
 
 
 def _made_anew(name: str, text: str) -> bool:
