@@ -46,7 +46,7 @@ kubectl|oc|k3s|microk8s|kubecolor|k delete -all|-a|-all-namespaces
 kubectl|oc|k drain -force|-delete-emptydir-data|-delete-local-data
 kubectl|oc|k scale -replicas=0 -all
 kubectl|oc|k replace -force
-kubeadm|k3s-uninstall.sh|rke2-uninstall.sh|rke|talosctl reset|remove|wipe
+kubeadm|k3s-uninstall.sh|microk8s|k0s|rke2-uninstall.sh|rke|talosctl reset|remove|wipe
 helm|helm3 uninstall|delete|del
 helmfile destroy|delete
 argocd delete|rm|delete-.*
@@ -67,7 +67,9 @@ mysqladmin|mariadb-admin drop
 pg_dropcluster|pg_resetwal|pg_resetxlog .*
 createdb|initdb -force
 redis-cli|valkey-cli|keydb-cli flushall !get|set|ttl|type|exists|expire|del|help
-redis-cli|valkey-cli shutdown|debug nosave|segfault
+redis-cli|valkey-cli|keydb-cli shutdown|debug nosave|segfault
+redis-cli|valkey-cli|keydb-cli cluster|-cluster reset|del-node|forget
+redis-cli|valkey-cli|keydb-cli config requirepass|protected-mode|dbfilename|appendonly !get
 rails|rake|bundle db:(?:drop|reset|purge|migrate:reset|drop:all)(?::\w+)?
 prisma|npx|pnpm|yarn|bunx migrate|db reset|-force-reset
 drizzle-kit|typeorm|sequelize|sequelize-cli|knex|npx (?:schema:drop|db:drop|db:migrate:undo:all)
@@ -111,7 +113,10 @@ git push -mirror
 git push -d|-delete (?:\S*/)?(?:main|master|trunk|develop|prod\w*|release\S*)
 git push :(?:refs/heads/)?(?:main|master|trunk|develop|prod\w*|release\S*)
 npm|pnpm|yarn unpublish|deprecate
-npm|yarn owner|access|team|profile|token rm|remove|revoke|destroy|add|grant
+npm|pnpm|yarn owner|access|team|profile|token|org|dist-tag rm|remove|revoke|destroy|add|grant|status=public
+docker|podman trust revoke
+svn delete|del|rm|remove|mv|move|rename \w+://.*
+tarsnap -d|-nuke
 cargo|gem|dotnet|nuget|hex|mix yank|owner|delete|hex\.(?:retire|owner) !-list
 twine|pypi-cleanup|pypi delete|-do-it
 skopeo|crane|oras|regctl|docker-ls delete|rm|tag\.delete
@@ -133,6 +138,9 @@ docker swarm|node leave|rm|demote
 ctr rm|remove|del .*\0.*
 kubectl|oc|k delete kube-system
 kubectl|oc|k taint|rollout -all|-a
+kubectl|oc|k taint .*:NoExecute
+az deployment create -mode=complete|complete
+az keys renew
 # takes away what could bring back what is kept elsewhere
 aws -backup-retention-period 0
 aws -backup-retention-period=0

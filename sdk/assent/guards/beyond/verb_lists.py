@@ -12,18 +12,20 @@ ENDS = listed(
     "nuke remove rm rmi rmr rmdir rb teardown erase expunge obliterate eradicate zeroize zap unregister undeploy undefine "
     "uninstall unlink evict detach deactivate disable disables yank removenode delnode forget discard disenroll unenroll "
     "unassign unset repave reimage invalidate unprovision suspend ban kick deauthorize unbind unjoin uncluster unmanage "
-    "removeall deleteall flushall flushdb empty dismount annul dispose cleanse factoryreset factorydefaults"
+    "removeall deleteall flushall flushdb empty dismount disassociate unassociate deallocate relinquish retract delist unpair wipeout unmount annul dispose cleanse factoryreset factorydefaults"
 )
 """Each ends something, wherever it stands among a program's commands."""
 ENDS_BEHIND = listed(
-    "reset prune clear flush drain rotate rollback rebuild reinstall reinit reinitialize transfer grant leave expire "
-    "release retire failover demote cordon quarantine shutdown poweroff seal archive rekey regenerate unlock blank unsubscribe "
-    "undo downgrade deny gc withdraw payout refund sendpayment sendtoaddress closeallchannels recreate takeover offboard lockout "
-    "stepdown offline standby isolate freeze unlink overwrite unmap unexport undelete invalidate rejoin obsolete fence rename "
+    "reset prune clear flush drain rotate rebuild reinstall reinit reinitialize transfer grant leave expire "
+    "retire failover demote cordon quarantine shutdown poweroff seal archive rekey regenerate unlock blank unsubscribe "
+    "undo revert downgrade deny gc withdraw payout refund sendpayment sendtoaddress closeallchannels recreate takeover offboard lockout "
+    "stepdown standby isolate freeze unlink overwrite unmap unexport undelete invalidate rejoin obsolete fence rename "
     "sendmany sendcoins repudiate unseal rehost trash vacuum"
 )
 """They may be nouns as well (`aws transfer list-servers`): a word that only looks decides against them."""
-ENDS_WHEN_SURE = listed("stop cancel kill pause down halt off reboot restart clean cleanup fail force reject abort close quit")
+ENDS_WHEN_SURE = listed("stop rollback release offline cancel kill pause down halt off reboot restart clean cleanup fail force reject abort close quit")
+ENDS_DEEP = listed("stop cancel kill pause halt off cleanup down clean")
+"""So they do as a command of a command (`app stop prod`): who has such can reach far."""
 """Everyday words for what runs here; with a word that asks not to be asked (`--force`, `--all`) they end something."""
 MONEY = listed("payout payouts refund refunds transfer transfers payment payments charge charges withdrawal withdrawals")
 MAKES = listed("create send make new initiate submit execute issue")
@@ -50,15 +52,27 @@ ACTS = listed(
 )
 """What stands behind one of these is a name as well."""
 SMALL = listed(
-    "cache caches context contexts plugin plugins extension extensions completion completions remote draft drafts tmp temp view "
-    "views route routes compiled alias transient transients message messages tag tags label labels session sessions optimize "
-    "history bookmark bookmarks comment comments reaction todo theme themes breakpoint watch favorite log logs notification "
-    "annotation annotations emoji pane window tab buffer template snippet note notes stash worktree reminder task tasks item items "
-    "object rule alarms lock locks lockfile dependency dependencies package packages env venv autoload hook hooks pod pods"
+    "cache caches context contexts plugin plugins extension extensions completion completions remote draft drafts tmp temp alias "
+    "transient transients message messages tag tags label labels session sessions history bookmark bookmarks comment comments "
+    "reaction todo breakpoint watch favorite notification annotation annotations emoji pane window tab buffer template "
+    "snippet note notes stash worktree reminder task tasks locks lockfile dependency dependencies venv autoload"
 )
 """What is small, is made again, or is this machine's own: ending one of it is everyday work."""
+EXCUSED = {
+    "aws": listed("item object alarms stream listener"),
+    "gcloud": listed("revisions revision builds operations images"),
+    "gh": listed("run branch issue asset"),
+    "helm": listed("repo plugin registry"),
+    "artisan": listed("config route view event compiled optimize schedule"),
+    "console": listed("config route view pool"),
+    "rails": listed("log logs assets model controller scaffold migration mailer generator job channel helper resource"),
+    "drush": listed("cr"),
+    "wp": listed("rewrite"),
+    "occ": listed("app"),
+}
+"""What is small with one program alone."""
 SMALL_OPTIONS = listed(
-    "delete-branch delete-source-branch remove-source-branch delete-after delete-before delete-excluded delete-during delete rm "
+    "delete-branch delete-source-branch remove-source-branch delete-after delete-before delete-excluded delete-during rm "
     "remove-orphans remove-destination remove-source-files remove-labels remove-label remove-assignee remove-reviewer remove-project "
     "remove-milestone remove-tag remove-tags remove-files remove-missing delete-on-close dropout drop-caches drop-last "
     "remove-unused remove-unused-variables remove-all-unused-imports remove-duplicate-keys remove-duplicates wipe-cache purge-cache "
@@ -86,7 +100,7 @@ AT_HOME = listed(
     "vi vim nvim ex ed emacs emacsclient nano micro hx helix kak code codium cursor subl idea pycharm goland webstorm zed gedit kate "
     "tmux screen zellij byobu abduco dtach watch watchexec entr expect script notify-send "
     # making, testing and reading code
-    "make gmake bmake ninja cmake ctest cpack meson scons bazel bazelisk buck buck2 pants please waf b2 xmake premake autoconf automake "
+    "make gmake bmake ninja cmake ctest cpack meson scons bazel bazelisk buck buck2 pants please waf xmake premake autoconf automake "
     "gcc g++ cc c++ clang clang++ ld as nm objdump readelf objcopy strip gdb lldb valgrind perf strace ltrace cargo rustc rustup rustfmt "
     "clippy-driver cross go gofmt golangci-lint goimports gopls delve dlv javac java jar javap mvn mvnw gradle gradlew ant sbt lein "
     "clojure clj boot kotlin kotlinc scala scalac groovy dotnet msbuild nuget csc fsc swift swiftc xcodebuild xcrun xcode-select pod "
@@ -117,18 +131,22 @@ AT_HOME = listed(
     "timedatectl journalctl systemd-run systemd-nspawn machinectl crontab at atq atrm batch ps top htop btop free vmstat iostat lsof fuser "
     "lsblk lscpu blkid mount umount losetup mkfs fdisk sfdisk gdisk parted lvs pvs vgs swapon swapoff sysctl modprobe lsmod rmmod dmesg "
     "uname hostname id who w last su passwd chsh chage useradd usermod adduser groupadd gpasswd getent visudo getfacl setfacl getcap "
-    "setcap iptables ip6tables nft ufw firewall-cmd ip ifconfig route ping traceroute mtr dig nslookup host whois nmap ss netstat "
+    "setcap wipefs iptables ip6tables nft ufw firewall-cmd ip ifconfig route ping traceroute mtr dig nslookup host whois nmap ss netstat "
     "tcpdump wireshark tshark nc ncat netcat socat telnet ssh scp sftp ssh-keygen ssh-add ssh-agent ssh-copy-id mosh lftp ftp "
     "defaults osascript diskutil pmset plutil sw_vers softwareupdate security networksetup dscl screencapture wsl cmd powershell pwsh "
     "xset xrandr xdotool wmctrl gsettings dconf i3-msg swaymsg hyprctl pactl amixer playerctl ffmpeg ffplay ffprobe sox yt-dlp mpv vlc "
     "adb fastboot emulator avdmanager sdkmanager simctl usermod alembic "
     # what other rules read in full
-    "psql pgcli mysql mycli mariadb sqlite3 litecli duckdb clickhouse-client cqlsh usql sqlcmd curl wget http https xh curlie httpie "
-    "assent lark-cli mail mutt pass slack-notify gpg "
+    "psql pgcli mysql mycli mariadb sqlite3 litecli duckdb clickhouse-client cqlsh usql sqlcmd curl wget http https xh curlie httpie mongo mongosh redis-cli valkey-cli keydb-cli "
     # rows in full, which know the small from the large
-    "kubectl oc k kubecolor k3s microk8s"
+    "kubectl oc k kubecolor k3s microk8s ansible-galaxy "
+    "assent mail mutt pass slack-notify gpg "
 )
 """What they end is here, is made again, or is judged by another rule. Whoever is not among them may reach anywhere."""
 FRAMEWORKS = listed("manage.py artisan console occ magento craft yii cake spark flarum typo3 wp-cli.phar jenkins-cli.jar drush rails rake")
 """Scripts that an interpreter is given, and whose words are those of a program."""
+COPIES = listed("sync mirror push deploy rsync copy cp")
+"""`--delete` beside one of them takes away what the source does not have."""
+HERE = listed("file files directory dir dirs folder buffer region window line lines word char item branches branch kernels")
+"""A program or a function that is named by its verb and one of these ends what is here (`delete-file`)."""
 RUNNERS = listed("npx bunx pnpx uvx")

@@ -15,11 +15,15 @@ from assent.guards.beyond.kept import ends_data, for_trying
 from assent.guards.beyond.verb_lists import (
     ACTS,
     AT_HOME,
+    COPIES,
     ENDS,
     ENDS_BEHIND,
+    ENDS_DEEP,
     ENDS_WHEN_SURE,
+    EXCUSED,
     FLAGS,
     FRAMEWORKS,
+    HERE,
     LOOKS,
     LOOKS_BEHIND,
     MAKES,
@@ -48,10 +52,12 @@ _JOINED = re.compile(
     r"|(?!un)\w+(?:delete|destroy|purge|remove|terminate|revoke|wipe|erase|zap)"
 )
 """Verb and object without anything between: `deletevm`, `flushall`, `removeacct`, `rrpurge`, `ldapdelete`."""
-_SHORT_JOINED = re.compile(r"(?:del|rm)(?!ta|ay|ug|vs)(?:all|user|group|node|key|br|zone|host|index|topic|db|vm|repo|org|member)\w{0,8}|\w{3,12}(?<!mo)del")
+_SHORT_JOINED = re.compile(r"\w{0,4}(?<!mo)(?:del|rm)(?:all|user|group|node|key|br|zone|host|index|topic|db|vm|repo|org|member)\w{0,8}|\w{3,12}(?<!mo)del")
+_PROGRAM = re.compile(r"[A-Za-z][\w.+-]{0,60}")
+_RESETS = re.compile(r"scale-(?:in|down|to-zero)|\w{2,20}(?<!p)reset")
 _CMDLET = re.compile(
     r"\b(?:Remove|Clear|Stop|Disable|Reset|Revoke|Uninstall|Unregister|Dismount|Suspend|Initialize|Format)-"
-    r"(?!Item|Variable|Host|Content|Process|Job|Module|Alias|Property|History|PSSession|PSDrive|Event\b|Table|List|Wide|Custom|Hex)[A-Z]\w{2,40}"
+    r"(?!Item|Variable|Host|Content|Process|Job|Module|Alias|Property|History|PSSession|PSDrive|Event\b|Table|List|Wide|Custom|Hex)[A-Z]\w{1,40}"
 )
 _OPENS = re.compile(
     r"(?:.{0,200}[=:,\[{])?[\"']?(?:public-read(?:-write)?|all(?:authenticated)?users|0\.0\.0\.0/0|::/0)[\"']?(?:[:,\]}].{0,200})?",
@@ -61,15 +67,16 @@ _UNSAFE = re.compile(
     r"--?(?:yes-i-.{1,60}|i-(?:know|understand|really|am-sure).{0,60}|accept-data-loss|skip-?final-.{1,40}|skip-?trash|dangerous"
     r"|force-(?:delete|destroy|reset|remove).{0,40}|delete-(?:all|automated|data|storage).{0,40}|allow-(?:live|destroy|data-loss).{0,20}"
     r"|destroy-.{1,40}|publicly-accessible|make-public|accept-visibility-change-consequences"
-    r"|no-(?:deletion-protection|backups?|versioning|enable-.{1,40}|termination-protection|retention).{0,20})",
+    r"|no-dry-run|no-(?:deletion-protection|backups?|versioning|enable-.{1,40}|termination-protection|retention).{0,20})",
     re.IGNORECASE,
 )
-_TO_NOTHING = re.compile(r"(?:\w{0,20}\.)?(?:replicas|count|capacity|instances|size|retention[\w.-]{0,10}|web|worker|api)=[01]|enabled=false|status=(?:suspended|disabled|inactive)|visibility=public", re.IGNORECASE)
+_TO_NOTHING = re.compile(r"(?:\w{0,20}\.)?(?:replicas|count|capacity|instances|size|retention[\w.-]{0,10}|web|worker|api)=[01]|dry_?run=false|enabled=false|status=(?:suspended|disabled|inactive)|(?:visibility|access|status)=public", re.IGNORECASE)
 _COUNTS = re.compile(
     r"--?(?:replicas|count|scale|(?:max|min|desired|num)[\w-]{0,20}|[\w-]{0,20}(?:capacity|retention|concurren)[\w-]{0,30}|keep[\w-]{0,20}|instances|days)",
     re.IGNORECASE,
 )
 _STATEMENT = re.compile(r"(?:[\w-]{0,20}\.)?(?:c|e|x|q|rx|ex|command|cmd|commands|execute|exec|eval|query|query-string|sql|statement|ddl|run|script|code|a)", re.IGNORECASE)
+_PIPES = frozenset({"nc", "ncat", "netcat", "telnet", "socat", "redis-cli", "valkey-cli"})
 _SAYS = frozenset(
     {"m", "message", "body", "title", "description", "comment", "notes", "reason", "text", "summary", "subject", "prompt", "p"}
 )
@@ -86,6 +93,8 @@ def on_verbs(command: Command) -> Iterator[Finding]:
         words = _of_the_script(words, command.program)
     elif language_of(command.program):
         words = _of_the_script(words, command.program)
+    if command.program in _PIPES and (what := _stated((command.fed_text or "")[:_LONGEST])):
+        yield doubtful(f"{command.program} is given {what[:60]}: ends what is kept elsewhere")
     if words and command.program and not QUIET.intersection(words) and (what := _ends(words, command)):
         yield doubtful(f"{words[0][:40]} {what[:60]}: ends, gives away or opens what is kept elsewhere")
 
@@ -95,6 +104,8 @@ def _of_the_script(words: Sequence[str], program: str) -> list[str]:
     if program in RUNNERS or (program in {"bundle", "poetry", "pnpm", "yarn", "dotnet", "mix"} and words[1:2] == ["exec"]):
         inner = next((at for at, word in enumerate(words) if at and not word.startswith("-") and word != "exec"), 0)
         return list(words[inner:]) if inner and words[inner].rsplit("/", 1)[-1] not in AT_HOME else []
+    if words[:2] in (["dotnet", "ef"], ["mix", "run"]):
+        return list(words[1:])
     for at, word in enumerate(words[1:4], start=1):
         if word.rsplit("/", 1)[-1] in FRAMEWORKS and program not in {"git", "cat", "vim", "ls", "grep", "rg"}:
             return list(words[at:]) if language_of(program) or program in {"java", "bundle"} else []
@@ -104,7 +115,7 @@ def _of_the_script(words: Sequence[str], program: str) -> list[str]:
 def _ends(words: Sequence[str], command: Command) -> str:
     """Return what among the words ends or opens something; "" where nothing does."""
     if _named_so(words[0]):
-        return "" if _small(words[1:2]) else words[0]
+        return "" if _excused(words, 0, command) else words[0]
     verb = _verb(words, command)
     if verb is None:
         return ""
@@ -113,18 +124,22 @@ def _ends(words: Sequence[str], command: Command) -> str:
 
 def _named_so(program: str) -> bool:
     """Whether the program's own name is what it does (`Remove-ADUser`, `ldapdelete`, `k3s-uninstall.sh`)."""
-    if "/" in program or "\0" in program:
+    if not _PROGRAM.fullmatch(program):
         return False
     if _CMDLET.fullmatch(program):
         return True
-    parts = program.casefold().removesuffix(".sh").split("-")
+    if program[:1].isupper():
+        return False
+    parts = program.removesuffix(".sh").split("-")
+    if not HERE.isdisjoint(parts):
+        return False
     return len(parts) > 1 and bool(ENDS.intersection(parts)) or (len(parts) == 1 and _meaning(program) == "ends")
 
 
 def _verb(words: Sequence[str], command: Command) -> str | None:
     """Return the command that ends something, "" where no verb decides, None where one decides that nothing ends."""
     sure = any(word.startswith("-") and word.lstrip("-").partition("=")[0] in SURE for word in words)
-    maybe, money = "", False
+    maybe, money, looked = "", False, False
     behind_option = False
     seen = 0
     for at, word in enumerate(words[1:], start=1):
@@ -132,7 +147,7 @@ def _verb(words: Sequence[str], command: Command) -> str | None:
             behind_option = "=" not in word and word.lstrip("-") not in FLAGS
             continue
         is_value, behind_option = behind_option, False
-        meaning = _meaning(word)
+        meaning = "ends" if word.casefold() in {"/delete", "/del", "/remove", "/purge"} else _meaning(word)
         if is_value and not (meaning == "ends" and word.casefold() in ENDS):
             continue
         seen += 1
@@ -141,27 +156,55 @@ def _verb(words: Sequence[str], command: Command) -> str | None:
         if meaning in {"looks", "acts"}:
             if money and word.casefold() in MAKES:
                 return f"{words[at - 1]} {word}"
-            return None if meaning == "looks" else (maybe or "")
+            return None if meaning == "looks" else ""
         if meaning == "ends":
             return "" if _excused(words, at, command) else " ".join(words[max(1, at - 1) : at + 2])
         if meaning == "looks behind":
-            maybe = "" if not maybe else maybe
             if maybe:
                 return None
+            looked = True
         money = money or word.casefold() in MONEY
-        if not maybe and (meaning == "ends behind" or (meaning == "ends when sure" and sure)):
+        if not maybe and (meaning == "ends behind" or (meaning == "ends when sure" and (sure or (seen > 1 and word in ENDS_DEEP)))):
             maybe = "" if _excused(words, at, command) else " ".join(words[max(1, at - 1) : at + 2])
-    return maybe
+    return None if looked and not maybe else maybe
 
 
 def _excused(words: Sequence[str], at: int, command: Command) -> bool:
     """Whether what is ended is small, or says that it is for trying."""
     names = [word for word in words[at + 1 :] if not word.startswith("-")]
-    return _small([*words[max(1, at - 1) : at], words[at], *names[:1]]) or for_trying(names, command)
+    beside = [*words[max(1, at - 1) : at + 1], *names[:1]]
+    if _small(beside, EXCUSED.get(words[0].rsplit("/", 1)[-1], frozenset())) or for_trying(names, command):
+        return True
+    return _keeps_some(words) or _one_object(names)
 
 
-def _small(words: Sequence[str]) -> bool:
-    return any(SMALL.intersection(_split(word)) for word in words if _WORD.fullmatch(word))
+def _one_object(names: Sequence[str]) -> bool:
+    """Whether it is one file of a store (`rm s3://bucket/2026.log`)."""
+    return len(names) == 1 and "://" in names[0] and "*" not in names[0] and bool(_FILE.fullmatch(names[0]))
+
+
+def _keeps_some(words: Sequence[str]) -> bool:
+    """Whether a rule says how many of them are kept (`prune --keep-daily 7`)."""
+    for at, word in enumerate(words):
+        if word.startswith(("--keep", "--older-than")):
+            value = word.partition("=")[2] or "".join(words[at + 1 : at + 2])
+            if re.fullmatch(r"(?:[2-9]|[1-9]\d{1,5})[dwmy]?", value):
+                return True
+    return False
+
+
+def _small(words: Sequence[str], more: frozenset[str] = frozenset()) -> bool:
+    for word in words:
+        if _WORD.fullmatch(word) and _small_one(_split(word), more):
+            return True
+        if word.startswith("/") and word.strip("/").partition("/")[0] in SMALL:
+            return True
+    return False
+
+
+def _small_one(parts: Sequence[str], more: frozenset[str]) -> bool:
+    objects = [part for part in parts if part not in ENDS and part not in ENDS_BEHIND]
+    return bool(objects) and (objects[-1] in SMALL or not more.isdisjoint(objects))
 
 
 @lru_cache(maxsize=4096)
@@ -184,9 +227,9 @@ def _meaning(word: str) -> str:
     if first in ACTS or (end in ACTS and len(parts) > 1):
         return "acts"
     joined = last.casefold()
-    if ENDS.intersection(parts[:5]) or _JOINED.fullmatch(joined) or _SHORT_JOINED.fullmatch(joined):
+    if ENDS.intersection(parts) or _JOINED.fullmatch(joined) or _SHORT_JOINED.fullmatch(joined):
         return "ends"
-    if first in ENDS_BEHIND or end in ENDS_BEHIND:
+    if first in ENDS_BEHIND or end in ENDS_BEHIND or _RESETS.fullmatch(joined):
         return "ends behind"
     if first in ENDS_WHEN_SURE or end in ENDS_WHEN_SURE:
         return "ends when sure"
@@ -202,24 +245,35 @@ def _by_options(words: Sequence[str]) -> str:
         if word.startswith("-"):
             name, _, value = word.lstrip("-").partition("=")
             bare = name.casefold()
-            if _UNSAFE.fullmatch(word.partition("=")[0]) or (_option_ends(bare) and value.casefold() != "false"):
+            if bare in {"d", "r"} and following in {"ALL", "all"}:
+                return f"{word} {following}"
+            if bare == "dry-run" and value in {"false", "no"}:
+                return word
+            if _UNSAFE.fullmatch(word.partition("=")[0]) or (
+                _option_ends(bare) and value.casefold() != "false" and not (bare == "delete" and COPIES.intersection(words))
+            ):
                 return word
             if (value or following) == "0" and _COUNTS.fullmatch(word.partition("=")[0]):
                 return f"{word} {following}"
+            if word == "-D" and not SURE.isdisjoint(other.lstrip("-") for other in words if other.startswith("-")):
+                return word
             if bare in {"visibility", "acl"} and (value or following).casefold().startswith("public"):
                 return f"{word} {following}"
             if bare.endswith("enabled") and (value or following).casefold() in {"false", "no", "off"}:
                 return f"{word} {following}"
+        if word == "set" and following == "public":
+            return "set public"
         if _OPENS.fullmatch(word[:_LONGEST]) or _TO_NOTHING.fullmatch(word[:80]):
             return word
     return ""
 
 
 def _option_ends(name: str) -> bool:
-    if name in SMALL_OPTIONS or len(name) < 4:
+    if name in SMALL_OPTIONS or len(name) < 3:
         return False
     parts = _split(name)
-    return bool(parts) and parts[0] in ENDS and not SMALL.intersection(parts)
+    ends = bool(parts) and (parts[0] in ENDS or (len(parts) > 1 and parts[-1] in {"del", "delete"}) or (len(parts) > 1 and "reset" in parts))
+    return ends and not SMALL.intersection(parts)
 
 
 def _by_texts(words: Sequence[str], command: Command) -> str:
