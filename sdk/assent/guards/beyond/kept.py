@@ -65,7 +65,7 @@ _OWN = re.compile(
     r"(?:https?://)?(?:[^@/]{0,60}@)?(?:localhost|127\.[\d.]{1,12}|0\.0\.0\.0|\[?::1\]?|host\.docker\.internal|[\w.-]{1,60}\.(?:test|localhost|local))?(?::\d{1,5})?(?:/|$)"
 )
 _SENDS = re.compile(r"-(?:d|F)|--(?:data|json|form|post-data|body)|-\w{0,4}d$")
-_VERBS = r"(?:delete|destroy|purge|remove|drop|wipe|terminate|revoke|deactivate|disable|truncate|deprovision|decommission|uninstall|flush|erase)"
+_VERBS = r"(?:delete|destroy|purge|remove|drop|wipe|terminate|revoke|deactivate|disable|truncate|transfer|archive|suspend|deprovision|decommission|uninstall|flush|erase)"
 _PATH_ENDS = re.compile(rf"/(?:\w{{0,20}}[_:.-])?{_VERBS}(?:[_:.-]\w{{1,40}})?(?:/[\w.-]{{1,40}})?(?:[?#].{{0,200}})?$|[:?&]{_VERBS}\b", re.IGNORECASE)
 _BODY_ENDS = re.compile(
     rf"[\"']{_VERBS}\w{{0,40}}[\"']\s{{0,3}}:\s{{0,3}}(?:true|[\"']?\*|\[\s{{0,3}}[\"'{{])|\bmutation\b[^}}]{{0,120}}\b{_VERBS}|<delete>|[\"']action[\"']\s{{0,3}}:\s{{0,3}}[\"']{_VERBS}",
@@ -79,7 +79,7 @@ def on_kept(command: Command) -> Iterator[Finding]:
     program = command.program.removesuffix(".sh").casefold()
     rows = rows_of(program)
     words = _words(command) if rows else []
-    for row in rows if "-help" not in words else ():
+    for row in rows if "-help" not in words and words[-1:] != ["help"] else ():
         if row.fits(words) and not for_trying(row.names(words), command):
             yield doubtful(f"{program} {' '.join(word for word in words[:4] if word)[:60]}: {row.why}")
             return
@@ -153,6 +153,11 @@ def _over_http(command: Command) -> Iterator[Finding]:
         yield doubtful(f"{command.program} deletes what {'a database' if stored else 'a service'} keeps")
     elif sends and (any(map(_PATH_ENDS.search, addresses)) or any(map(_BODY_ENDS.search, texts))):
         yield doubtful(f"{command.program} sends what ends something that a service keeps")
+
+
+def path_ends(text: str) -> bool:
+    """Whether the last parts of a path say that what it leads to is ended (`/statuses/destroy/1.json`)."""
+    return "/" in text and _PATH_ENDS.search(text) is not None
 
 
 def _method(texts: list[str]) -> str:

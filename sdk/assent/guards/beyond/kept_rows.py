@@ -115,6 +115,24 @@ git push :(?:refs/heads/)?(?:main|master|trunk|develop|prod\w*|release\S*)
 npm|pnpm|yarn unpublish|deprecate
 npm|pnpm|yarn owner|access|team|profile|token|org|dist-tag rm|remove|revoke|destroy|add|grant|status=public
 docker|podman trust revoke
+docker secret|config rm|remove
+docker service scale|update .*=0|-replicas=0
+yarn npm remove
+yarn application|app|container -kill|-destroy|-signal
+fastlane nuke
+rsync -delete.* (?:\S*/)?(?:empty|null|nothing)/? \S+:.*
+zpool offline|detach|clear|split
+kubectl|oc|k certificate|adm deny|prune
+kubectl|oc|k destroy|purge|unjoin|decommission
+kubectl|oc|k delete tenants?|clusters?(?:\..*)?|volumes?(?:\..*)?|databases?(?:\..*)?|.*\.[a-z]+\.[a-z]+/.*|apps?|applications?
+kubectl|oc|k delete -raw
+kubectl|oc|k patch .*"selector".*none.*
+hdfs|hadoop namenode -format
+exim|exim4 -mrm|-mg
+dscl -delete
+dscl \. -delete
+loginctl terminate-user|kill-user
+gcloud users set-password
 svn delete|del|rm|remove|mv|move|rename \w+://.*
 tarsnap -d|-nuke
 cargo|gem|dotnet|nuget|hex|mix yank|owner|delete|hex\.(?:retire|owner) !-list
@@ -158,7 +176,7 @@ redis-cli|valkey-cli|keydb-cli replicaof|slaveof|module|acl (?!no$|list$|whoami$
 gh workflow disable
 # opens to others what is kept elsewhere
 aws mv s3://(?!\S*(?:test|tmp|dev|staging|preview))[^/]+/? -recursive
-aws put-bucket-policy|put-resource-policy|set-queue-attributes|put-repository-policy|put-key-policy|add-permission .*"\*".*|\*
+aws put-bucket-policy|put-resource-policy|set-queue-attributes|put-repository-policy|put-key-policy|add-permission .*"\*".*|\*|file://.*public.*
 aws .* -acl public-read.*
 aws authorize-security-group-ingress|create-network-acl-entry 0\.0\.0\.0/0|::/0|.*0\.0\.0\.0/0.*
 aws delete-public-access-block|put-public-access-block|modify-db-instance|modify-image-attribute|modify-snapshot-attribute .*=false.*|-publicly-accessible|.*all.*

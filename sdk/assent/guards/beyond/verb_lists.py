@@ -18,17 +18,18 @@ ENDS = listed(
 ENDS_BEHIND = listed(
     "reset prune clear flush drain rotate rebuild reinstall reinit reinitialize transfer grant leave expire "
     "retire failover demote cordon quarantine shutdown poweroff seal archive rekey regenerate unlock blank unsubscribe "
-    "undo revert downgrade deny gc withdraw payout refund sendpayment sendtoaddress closeallchannels recreate takeover offboard lockout "
+    "undo revert set-password setpassword reset-password resetpassword downgrade deny gc withdraw payout refund sendpayment sendtoaddress closeallchannels recreate takeover offboard lockout "
     "stepdown standby isolate freeze unlink overwrite unmap unexport undelete invalidate rejoin obsolete fence rename "
     "sendmany sendcoins repudiate unseal rehost trash vacuum"
 )
 """They may be nouns as well (`aws transfer list-servers`): a word that only looks decides against them."""
-ENDS_WHEN_SURE = listed("stop rollback release offline cancel kill pause down halt off reboot restart clean cleanup fail force reject abort close quit")
+ENDS_WHEN_SURE = listed("stop rollback release offline cancel kill pause down halt off reboot restart clean cleanup fail force reject abort close quit restore replace")
 ENDS_DEEP = listed("stop cancel kill pause halt off cleanup down clean")
 """So they do as a command of a command (`app stop prod`): who has such can reach far."""
 """Everyday words for what runs here; with a word that asks not to be asked (`--force`, `--all`) they end something."""
 MONEY = listed("payout payouts refund refunds transfer transfers payment payments charge charges withdrawal withdrawals")
-MAKES = listed("create send make new initiate submit execute issue")
+MONEY |= listed("silence silences mute mutes downtime")
+MAKES = listed("create add post schedule start send make new initiate submit execute issue")
 SURE = listed(
     "force f yes y assume-yes confirm all all-namespaces hard now auto-approve autoapprove approve no-confirm no-prompt no-prompts "
     "noprompt no-input noinput quiet non-interactive no-interaction hard-kill really immediate expunge purge permanent cascade"
@@ -65,6 +66,7 @@ EXCUSED = {
     "helm": listed("repo plugin registry"),
     "artisan": listed("config route view event compiled optimize schedule"),
     "console": listed("config route view pool"),
+    "rake": listed("log logs assets tmp"),
     "rails": listed("log logs assets model controller scaffold migration mailer generator job channel helper resource"),
     "drush": listed("cr"),
     "wp": listed("rewrite"),
@@ -79,10 +81,13 @@ SMALL_OPTIONS = listed(
     "remove-section remove-env-vars remove-listen-on-all"
 )
 QUIET = listed(
-    "help -h --help -help --dry-run --dryrun -dry-run --dry-run=client --dry-run=server --dry-run=true --what-if -whatif --simulate "
-    "--simulated --no-act --just-print --preview --plan-only --plan --check --diff --explain --list --local --version"
+    "--help -help --dry-run --dryrun -dry-run --dry-run=client --dry-run=server --dry-run=true --what-if -whatif --simulate "
+    "--simulated --no-act --just-print --preview --plan-only --plan --check --diff --explain --list --local"
 )
 """With one of these a program tells what it would do, or does it to what is here."""
+
+QUIET_AT_THE_END = listed("help -h --version -v version")
+"""The same, where nothing stands behind it: before a name they are something else."""
 
 AT_HOME = listed(
     # files, texts and what shows them
@@ -104,9 +109,9 @@ AT_HOME = listed(
     "gcc g++ cc c++ clang clang++ ld as nm objdump readelf objcopy strip gdb lldb valgrind perf strace ltrace cargo rustc rustup rustfmt "
     "clippy-driver cross go gofmt golangci-lint goimports gopls delve dlv javac java jar javap mvn mvnw gradle gradlew ant sbt lein "
     "clojure clj boot kotlin kotlinc scala scalac groovy dotnet msbuild nuget csc fsc swift swiftc xcodebuild xcrun xcode-select pod "
-    "carthage fastlane flutter dart fvm zig nim nimble crystal shards elixir mix iex rebar3 erl erlc gleam ghc ghcup cabal stack "
+    "carthage flutter dart fvm zig nim nimble crystal shards elixir mix iex rebar3 erl erlc gleam ghc ghcup cabal stack "
     "runghc ocaml opam dune esy julia octave matlab R Rscript sml racket raco guile scheme sbcl tclsh wish perl prove cpan cpanm "
-    "carton ruby rake irb gem bundle bundler rbenv rspec rubocop solargraph php composer phpunit phpstan psalm pest python python3 pip pip3 "
+    "carton ruby irb gem bundle bundler rbenv rspec rubocop solargraph php composer phpunit phpstan psalm pest python python3 pip pip3 "
     "pipx pipenv poetry pdm hatch uv uvx rye conda mamba micromamba pyenv virtualenv pytest tox nox coverage mypy pyright basedpyright "
     "ruff black isort flake8 pylint bandit pre-commit autoflake jupyter ipython nbconvert sphinx-build mkdocs node nodejs deno bun bunx "
     "npm npx pnpm pnpx yarn corepack nvm fnm n volta tsc tsx ts-node eslint prettier biome oxlint jest vitest mocha ava karma cypress "
@@ -127,20 +132,20 @@ AT_HOME = listed(
     "docker podman nerdctl buildah docker-compose podman-compose colima lima limactl kind minikube k3d tilt skaffold devspace "
     "telepresence ddev lando distrobox toolbox vagrant devcontainer localstack crictl ctr dive lazydocker k9s kubectx kubens stern act "
     # this machine, which other rules judge
-    "sudo doas env nice nohup time timeout stdbuf setsid flock chroot unshare nsenter systemctl service launchctl loginctl hostnamectl "
+    "sudo doas env nice nohup time timeout stdbuf setsid flock chroot unshare nsenter systemctl service launchctl hostnamectl "
     "timedatectl journalctl systemd-run systemd-nspawn machinectl crontab at atq atrm batch ps top htop btop free vmstat iostat lsof fuser "
     "lsblk lscpu blkid mount umount losetup mkfs fdisk sfdisk gdisk parted lvs pvs vgs swapon swapoff sysctl modprobe lsmod rmmod dmesg "
     "uname hostname id who w last su passwd chsh chage useradd usermod adduser groupadd gpasswd getent visudo getfacl setfacl getcap "
     "setcap wipefs iptables ip6tables nft ufw firewall-cmd ip ifconfig route ping traceroute mtr dig nslookup host whois nmap ss netstat "
     "tcpdump wireshark tshark nc ncat netcat socat telnet ssh scp sftp ssh-keygen ssh-add ssh-agent ssh-copy-id mosh lftp ftp "
-    "defaults osascript diskutil pmset plutil sw_vers softwareupdate security networksetup dscl screencapture wsl cmd powershell pwsh "
+    "defaults osascript diskutil pmset plutil sw_vers softwareupdate networksetup screencapture wsl cmd powershell pwsh "
     "xset xrandr xdotool wmctrl gsettings dconf i3-msg swaymsg hyprctl pactl amixer playerctl ffmpeg ffplay ffprobe sox yt-dlp mpv vlc "
     "adb fastboot emulator avdmanager sdkmanager simctl usermod alembic "
     # what other rules read in full
     "psql pgcli mysql mycli mariadb sqlite3 litecli duckdb clickhouse-client cqlsh usql sqlcmd curl wget http https xh curlie httpie mongo mongosh redis-cli valkey-cli keydb-cli "
     # rows in full, which know the small from the large
     "kubectl oc k kubecolor k3s microk8s ansible-galaxy "
-    "assent mail mutt pass slack-notify gpg "
+    "assent mail mutt pass slack-notify "
 )
 """What they end is here, is made again, or is judged by another rule. Whoever is not among them may reach anywhere."""
 FRAMEWORKS = listed("manage.py artisan console occ magento craft yii cake spark flarum typo3 wp-cli.phar jenkins-cli.jar drush rails rake")

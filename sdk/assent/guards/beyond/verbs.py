@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from assent.guards.beyond.kept import ends_data, for_trying
+from assent.guards.beyond.kept import ends_data, for_trying, path_ends
 from assent.guards.beyond.verb_lists import (
     ACTS,
     AT_HOME,
@@ -29,6 +29,7 @@ from assent.guards.beyond.verb_lists import (
     MAKES,
     MONEY,
     QUIET,
+    QUIET_AT_THE_END,
     RUNNERS,
     SMALL,
     SMALL_OPTIONS,
@@ -52,7 +53,7 @@ _JOINED = re.compile(
     r"|(?!un)\w+(?:delete|destroy|purge|remove|terminate|revoke|wipe|erase|zap)"
 )
 """Verb and object without anything between: `deletevm`, `flushall`, `removeacct`, `rrpurge`, `ldapdelete`."""
-_SHORT_JOINED = re.compile(r"\w{0,4}(?<!mo)(?:del|rm)(?:all|user|group|node|key|br|zone|host|index|topic|db|vm|repo|org|member)\w{0,8}|\w{3,12}(?<!mo)del")
+_SHORT_JOINED = re.compile(r"\w{0,4}(?<!mo)(?:del|rm)(?:fs|disk|lun|vol|all|user|group|node|key|br|zone|host|index|topic|db|vm|repo|org|member)\w{0,8}|\w{3,12}(?<!mo)del")
 _PROGRAM = re.compile(r"[A-Za-z][\w.+-]{0,60}")
 _RESETS = re.compile(r"scale-(?:in|down|to-zero)|\w{2,20}(?<!p)reset")
 _CMDLET = re.compile(
@@ -65,7 +66,7 @@ _OPENS = re.compile(
 )
 _UNSAFE = re.compile(
     r"--?(?:yes-i-.{1,60}|i-(?:know|understand|really|am-sure).{0,60}|accept-data-loss|skip-?final-.{1,40}|skip-?trash|dangerous"
-    r"|force-(?:delete|destroy|reset|remove).{0,40}|delete-(?:all|automated|data|storage).{0,40}|allow-(?:live|destroy|data-loss).{0,20}"
+    r"|force-(?:delete|destroy|reset|remove).{0,40}|do-?it|delete-(?:all|automated|data|storage).{0,40}|allow-(?:live|destroy|data-loss).{0,20}"
     r"|destroy-.{1,40}|publicly-accessible|make-public|accept-visibility-change-consequences"
     r"|no-dry-run|no-(?:deletion-protection|backups?|versioning|enable-.{1,40}|termination-protection|retention).{0,20})",
     re.IGNORECASE,
@@ -76,6 +77,7 @@ _COUNTS = re.compile(
     re.IGNORECASE,
 )
 _STATEMENT = re.compile(r"(?:[\w-]{0,20}\.)?(?:c|e|x|q|rx|ex|command|cmd|commands|execute|exec|eval|query|query-string|sql|statement|ddl|run|script|code|a)", re.IGNORECASE)
+_TRIALS = frozenset({"test", "tests", "tmp", "temp", "dev", "demo", "scratch", "sandbox", "preview", "local", "staging"})
 _PIPES = frozenset({"nc", "ncat", "netcat", "telnet", "socat", "redis-cli", "valkey-cli"})
 _SAYS = frozenset(
     {"m", "message", "body", "title", "description", "comment", "notes", "reason", "text", "summary", "subject", "prompt", "p"}
@@ -95,7 +97,9 @@ def on_verbs(command: Command) -> Iterator[Finding]:
         words = _of_the_script(words, command.program)
     if command.program in _PIPES and (what := _stated((command.fed_text or "")[:_LONGEST])):
         yield doubtful(f"{command.program} is given {what[:60]}: ends what is kept elsewhere")
-    if words and command.program and not QUIET.intersection(words) and (what := _ends(words, command)):
+    if not words or not command.program or QUIET.intersection(words) or words[-1] in QUIET_AT_THE_END:
+        return
+    if (what := _ends(words, command)):
         yield doubtful(f"{words[0][:40]} {what[:60]}: ends, gives away or opens what is kept elsewhere")
 
 
@@ -157,6 +161,8 @@ def _verb(words: Sequence[str], command: Command) -> str | None:
             if money and word.casefold() in MAKES:
                 return f"{words[at - 1]} {word}"
             return None if meaning == "looks" else ""
+        if meaning == "ends" and at == len(words) - 1 and words[at - 1] in {"search", "find", "query"}:
+            return None
         if meaning == "ends":
             return "" if _excused(words, at, command) else " ".join(words[max(1, at - 1) : at + 2])
         if meaning == "looks behind":
@@ -164,7 +170,7 @@ def _verb(words: Sequence[str], command: Command) -> str | None:
                 return None
             looked = True
         money = money or word.casefold() in MONEY
-        if not maybe and (meaning == "ends behind" or (meaning == "ends when sure" and (sure or (seen > 1 and word in ENDS_DEEP)))):
+        if not maybe and (meaning == "ends behind" or (meaning == "ends when sure" and (sure or (seen > 1 and _split(word)[0] in ENDS_DEEP)))):
             maybe = "" if _excused(words, at, command) else " ".join(words[max(1, at - 1) : at + 2])
     return None if looked and not maybe else maybe
 
@@ -173,6 +179,8 @@ def _excused(words: Sequence[str], at: int, command: Command) -> bool:
     """Whether what is ended is small, or says that it is for trying."""
     names = [word for word in words[at + 1 :] if not word.startswith("-")]
     beside = [*words[max(1, at - 1) : at + 1], *names[:1]]
+    if not _TRIALS.isdisjoint(_split(words[at])):
+        return True
     if _small(beside, EXCUSED.get(words[0].rsplit("/", 1)[-1], frozenset())) or for_trying(names, command):
         return True
     return _keeps_some(words) or _one_object(names)
@@ -250,7 +258,7 @@ def _by_options(words: Sequence[str]) -> str:
             if bare == "dry-run" and value in {"false", "no"}:
                 return word
             if _UNSAFE.fullmatch(word.partition("=")[0]) or (
-                _option_ends(bare) and value.casefold() != "false" and not (bare == "delete" and COPIES.intersection(words))
+                _option_ends(name) and value.casefold() != "false" and not (bare == "delete" and COPIES.intersection(words))
             ):
                 return word
             if (value or following) == "0" and _COUNTS.fullmatch(word.partition("=")[0]):
@@ -272,7 +280,9 @@ def _option_ends(name: str) -> bool:
     if name in SMALL_OPTIONS or len(name) < 3:
         return False
     parts = _split(name)
-    ends = bool(parts) and (parts[0] in ENDS or (len(parts) > 1 and parts[-1] in {"del", "delete"}) or (len(parts) > 1 and "reset" in parts))
+    if parts == ("empty",):
+        return False
+    ends = name in {"kill", "terminate"} or bool(parts) and (parts[0] in ENDS or (len(parts) > 1 and parts[-1] in {"del", "delete"}) or (len(parts) > 1 and "reset" in parts))
     return ends and not SMALL.intersection(parts)
 
 
@@ -288,6 +298,9 @@ def _by_texts(words: Sequence[str], command: Command) -> str:
             return text
         if _STATEMENT.fullmatch(option) and (found := _stated(text)):
             return found
+    sends = any(before in {"-X", "--method", "--request", "-m"} and word.upper() != "GET" for before, word in zip(words, words[1:], strict=False))
+    if sends and (path := next((word for word in words if path_ends(word[:_LONGEST])), "")):
+        return path
     return _stated((command.fed_text or "")[:_LONGEST])
 
 
@@ -299,7 +312,7 @@ def _stated(text: str) -> str:
             meaning = _meaning(word.strip("\"'():,"))
             if meaning in {"looks", "acts"} and word.casefold() != "update":
                 break
-            if meaning in {"ends", "ends behind"}:
+            if meaning in {"ends", "ends behind"} or word in {"stop", "halt", "kill"}:
                 return line.strip()
             if said[0] == "no" or word == "shutdown":
                 return line.strip()
