@@ -42,6 +42,7 @@ _ENDS_DATA = re.compile(
     r"|\bset\s{1,5}global\s{1,5}\w{0,40}(?:log_file|_file|secure_)\b|\binto\s{1,5}(?:out|dump)file\s{1,5}['\"]/(?!tmp/)"
     r"|\balter\s{1,5}table\s{1,5}[\w.\"`]{1,80}\s{1,5}(?:delete\b|drop\s{1,5}partition\b)|\brevoke\s{1,5}[\w ,]{1,80}\s{1,5}on\b"
     r"|\bset\s{1,5}global\s{1,5}(?:super_)?read_only\b|\bpg_drop_\w{1,40}\s{0,3}\(|\bdelete\s{1,5}(?:noprompt|archivelog|backup)\b"
+    r"|\bstop\s{1,5}(?:slave|replica)\b|\breset\s{1,5}(?:slave|replica)\b|\bshutdown\s{0,3}:\s{0,3}1"
     r"|\bshutdownServer\s{0,3}\("
     r"|\b_?drop(?:Database|User|Role|AllUsers\w{0,20}|AllRoles\w{0,20})\s{0,3}\(|\brs\.remove\s{0,3}\(|\b_drop\w{0,20}\s{0,3}\(|\.drop(?:Indexes)?\s{0,3}\(|\b(?:deleteMany|remove)\s{0,3}\(\s{0,3}\{\s{0,3}\}|\bDETACH\s{1,5}DELETE\b",
     re.IGNORECASE,
@@ -66,7 +67,7 @@ _OWN = re.compile(
 )
 _SENDS = re.compile(r"-(?:d|F)|--(?:data|json|form|post-data|body)|-\w{0,4}d$")
 _VERBS = r"(?:delete|destroy|purge|remove|drop|wipe|terminate|revoke|deactivate|disable|truncate|transfer|archive|suspend|deprovision|decommission|uninstall|flush|erase)"
-_PATH_ENDS = re.compile(rf"/(?:\w{{0,20}}[_:.-])?{_VERBS}(?:[_:.-]\w{{1,40}})?(?:/[\w.-]{{1,40}})?(?:[?#].{{0,200}})?$|[:?&]{_VERBS}\b", re.IGNORECASE)
+_PATH_ENDS = re.compile(rf"/(?:\w{{0,20}}[_:.-])?{_VERBS}(?:[_:.-]\w{{1,40}})?(?:/[\w.-]{{1,40}})?(?:[?#].{{0,200}})?$|[:?&]{_VERBS}\b|/(?:refunds|payouts|transfers|withdrawals)/?$", re.IGNORECASE)
 _BODY_ENDS = re.compile(
     rf"[\"']{_VERBS}\w{{0,40}}[\"']\s{{0,3}}:\s{{0,3}}(?:true|[\"']?\*|\[\s{{0,3}}[\"'{{])|\bmutation\b[^}}]{{0,120}}\b{_VERBS}|<delete>|[\"']action[\"']\s{{0,3}}:\s{{0,3}}[\"']{_VERBS}",
     re.IGNORECASE,
@@ -153,6 +154,11 @@ def _over_http(command: Command) -> Iterator[Finding]:
         yield doubtful(f"{command.program} deletes what {'a database' if stored else 'a service'} keeps")
     elif sends and (any(map(_PATH_ENDS.search, addresses)) or any(map(_BODY_ENDS.search, texts))):
         yield doubtful(f"{command.program} sends what ends something that a service keeps")
+
+
+def body_ends(text: str) -> bool:
+    """Whether what is sent says that something is ended (`{"drop_all": true}`, `mutation { deleteUser … }`)."""
+    return _BODY_ENDS.search(text) is not None
 
 
 def path_ends(text: str) -> bool:

@@ -26,7 +26,7 @@ aws rm s3://(?!\S*(?:test|tmp|dev|staging|preview))[^/]+/? -recursive
 aws s3 sync|mv -delete .*\b(?:empty|null)\b.*
 aws (?:delete|terminate|purge|batch-delete)-(?!message|tags?$|item$|object$|object-tagging|alarms|rule|log-stream|listener).* !-dry-run
 aws (?:schedule-key-deletion|disable-key|remove-.*|cancel-key-.*|stop-logging|release-address|close-account|leave-organization|deregister-.*)
-aliyun|tccli|bce|oci|ibmcloud|openstack|yc|scw|exo|vultr-cli|ovhcloud|nova|linode-cli|hcloud|doctl|civo|upctl (?:delete|terminate|destroy|remove|rm|purge|release).*|.*-(?:delete|rm|destroy)|\w*(?:Delete|Terminate|Release)\w*
+aliyun|tccli|bce|oci|ibmcloud|openstack|yc|scw|exo|vultr-cli|ovhcloud|nova|linode-cli|hcloud|doctl|civo|upctl (?:delete|terminate|destroy|remove|rm|purge|release).*|.*-(?:delete|rm|destroy)|\w*(?:Delete|Terminate|Release)\w* !profile
 gcloud (?:delete|purge|destroy) !revisions|tags|builds|operations|images
 gcloud storage rm -r|-recursive|-.*r.*
 gsutil rm -r|-.*[rR].*|.*\*.*
@@ -36,7 +36,7 @@ az delete|purge|delete-batch|remove-.* !tag|tags
 azcopy remove|rm
 firebase (?:.*:)?delete|.*:disable|.*:remove
 flyctl|fly destroy
-railway|render|vercel|netlify|now|wrangler|supabase|neonctl|pscale|turso|atlas|scalingo|clever|dokku delete|remove|rm|destroy|down|unlink|.*:(?:delete|destroy)
+railway|render|vercel|netlify|now|wrangler|supabase|neonctl|pscale|turso|atlas|scalingo|clever|dokku delete|remove|rm|destroy|down|.*:(?:delete|destroy)
 heroku .*:(?:destroy|reset|delete|wipe|purge)
 cf delete(?:-.*)?
 eksctl|kops|rosa|aws-nuke|az-nuke|cloud-nuke delete|purge|deprovision
@@ -47,7 +47,7 @@ kubectl|oc|k drain -force|-delete-emptydir-data|-delete-local-data
 kubectl|oc|k scale -replicas=0 -all
 kubectl|oc|k replace -force
 kubeadm|k3s-uninstall.sh|microk8s|k0s|rke2-uninstall.sh|rke|talosctl reset|remove|wipe
-helm|helm3 uninstall|delete|del
+helm|helm3 uninstall|delete|del !plugin
 helmfile destroy|delete
 argocd delete|rm|delete-.*
 flux uninstall|delete
@@ -115,6 +115,10 @@ git push :(?:refs/heads/)?(?:main|master|trunk|develop|prod\w*|release\S*)
 npm|pnpm|yarn unpublish|deprecate
 npm|pnpm|yarn owner|access|team|profile|token|org|dist-tag rm|remove|revoke|destroy|add|grant|status=public
 docker|podman trust revoke
+cf|eb stop|abort|restage
+vault operator generate-root|migrate|rekey
+terraform|tofu state push
+redis-cli|valkey-cli|keydb-cli flushdb -h|-u (?!localhost)\S*[a-z]\S*[.:]\S+
 docker secret|config rm|remove
 docker service scale|update .*=0|-replicas=0
 yarn npm remove

@@ -8,11 +8,11 @@ from __future__ import annotations
 from assent.shell.lists import listed
 
 ENDS = listed(
-    "delete del deletes destroy purge drop wipe terminate revoke truncate decommission deregister deprovision unpublish "
+    "delete del destroy purge drop wipe terminate revoke truncate decommission deregister deprovision unpublish "
     "nuke remove rm rmi rmr rmdir rb teardown erase expunge obliterate eradicate zeroize zap unregister undeploy undefine "
-    "uninstall unlink evict detach deactivate disable disables yank removenode delnode forget discard disenroll unenroll "
+    "uninstall unlink evict detach deactivate disable yank removenode delnode forget discard disenroll unenroll "
     "unassign unset repave reimage invalidate unprovision suspend ban kick deauthorize unbind unjoin uncluster unmanage "
-    "removeall deleteall flushall flushdb empty dismount disassociate unassociate deallocate relinquish retract delist unpair wipeout unmount annul dispose cleanse factoryreset factorydefaults"
+    "removeall deleteall flushall flushdb empty dismount uninject killall disassociate unassociate deallocate relinquish retract delist unpair wipeout unmount annul dispose cleanse factoryreset factorydefaults"
 )
 """Each ends something, wherever it stands among a program's commands."""
 ENDS_BEHIND = listed(
@@ -24,7 +24,7 @@ ENDS_BEHIND = listed(
 )
 """They may be nouns as well (`aws transfer list-servers`): a word that only looks decides against them."""
 ENDS_WHEN_SURE = listed("stop rollback release offline cancel kill pause down halt off reboot restart clean cleanup fail force reject abort close quit restore replace")
-ENDS_DEEP = listed("stop cancel kill pause halt off cleanup down clean")
+ENDS_DEEP = listed("stop cancel kill pause halt off cleanup down clean reject mute disconnect")
 """So they do as a command of a command (`app stop prod`): who has such can reach far."""
 """Everyday words for what runs here; with a word that asks not to be asked (`--force`, `--all`) they end something."""
 MONEY = listed("payout payouts refund refunds transfer transfers payment payments charge charges withdrawal withdrawals")
@@ -49,12 +49,12 @@ LOOKS_BEHIND = listed(
 )
 ACTS = listed(
     "create add apply install start clone checkout commit edit update upgrade generate init new put upload format render "
-    "convert login publish connect invite enable register open write compile translate lint resolve annotate"
+    "convert login publish connect invite enable register open write make pub sub subscribe request produce consume compile translate lint resolve annotate"
 )
 """What stands behind one of these is a name as well."""
 SMALL = listed(
     "cache caches context contexts plugin plugins extension extensions completion completions remote draft drafts tmp temp alias "
-    "transient transients message messages tag tags label labels session sessions history bookmark bookmarks comment comments "
+    "profile profiles transient transients message messages tag tags label labels session sessions history bookmark bookmarks comment comments "
     "reaction todo breakpoint watch favorite notification annotation annotations emoji pane window tab buffer template "
     "snippet note notes stash worktree reminder task tasks locks lockfile dependency dependencies venv autoload"
 )
@@ -63,13 +63,15 @@ EXCUSED = {
     "aws": listed("item object alarms stream listener"),
     "gcloud": listed("revisions revision builds operations images"),
     "gh": listed("run branch issue asset"),
+    "ef": listed("migrations"),
+    "supabase": listed("db"),
     "helm": listed("repo plugin registry"),
     "artisan": listed("config route view event compiled optimize schedule"),
     "console": listed("config route view pool"),
     "rake": listed("log logs assets tmp"),
     "rails": listed("log logs assets model controller scaffold migration mailer generator job channel helper resource"),
     "drush": listed("cr"),
-    "wp": listed("rewrite"),
+    "wp": listed("rewrite theme"),
     "occ": listed("app"),
 }
 """What is small with one program alone."""
@@ -150,6 +152,10 @@ AT_HOME = listed(
 """What they end is here, is made again, or is judged by another rule. Whoever is not among them may reach anywhere."""
 FRAMEWORKS = listed("manage.py artisan console occ magento craft yii cake spark flarum typo3 wp-cli.phar jenkins-cli.jar drush rails rake")
 """Scripts that an interpreter is given, and whose words are those of a program."""
+NAMING = listed("filter name topic label labels tag tags grep pattern query search title file key branch path k t n p l o output format group")
+"""Options whose value is a name or a pattern, whatever it says."""
+OWN = frozenset({("auth", "revoke"), ("config", "unset"), ("config", "delete"), ("config", "remove"), ("config", "reset")})
+"""A program's own settings, and who it is logged in as."""
 COPIES = listed("sync mirror push deploy rsync copy cp")
 """`--delete` beside one of them takes away what the source does not have."""
 HERE = listed("file files directory dir dirs folder buffer region window line lines word char item branches branch kernels")

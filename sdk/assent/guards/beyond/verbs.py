@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from assent.guards.beyond.kept import ends_data, for_trying, path_ends
+from assent.guards.beyond.kept import body_ends, ends_data, for_trying, path_ends
 from assent.guards.beyond.verb_lists import (
     ACTS,
     AT_HOME,
@@ -28,6 +28,8 @@ from assent.guards.beyond.verb_lists import (
     LOOKS_BEHIND,
     MAKES,
     MONEY,
+    NAMING,
+    OWN,
     QUIET,
     QUIET_AT_THE_END,
     RUNNERS,
@@ -49,7 +51,7 @@ _WORD = re.compile(r"[A-Za-z][\w.:/-]{0,59}")
 _FILE = re.compile(r".*\.(?:\w{0,3}sh|py|[cm]?[jt]sx?|rb|go|rs|java|php|sql|ya?ml|json|toml|md|txt|csv|html?|css|xml|tf|log|lock|zip|gz)")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _JOINED = re.compile(
-    r"(?:delete|destroy|purge|remove|flush|drop|terminate|revoke|wipe|erase|unregister|del|rm)(?!d$|rs?$|ing$|al$|ion$|box|down|let|out)\w+"
+    r"(?:delete|destroy|purge|remove|flush|drop|terminate|revoke|wipe|erase|unregister)(?!d$|rs?$|ing$|al$|ion$|box|down|let|out)\w+"
     r"|(?!un)\w+(?:delete|destroy|purge|remove|terminate|revoke|wipe|erase|zap)"
 )
 """Verb and object without anything between: `deletevm`, `flushall`, `removeacct`, `rrpurge`, `ldapdelete`."""
@@ -73,7 +75,7 @@ _UNSAFE = re.compile(
 )
 _TO_NOTHING = re.compile(r"(?:\w{0,20}\.)?(?:replicas|count|capacity|instances|size|retention[\w.-]{0,10}|web|worker|api)=[01]|dry_?run=false|enabled=false|status=(?:suspended|disabled|inactive)|(?:visibility|access|status)=public", re.IGNORECASE)
 _COUNTS = re.compile(
-    r"--?(?:replicas|count|scale|(?:max|min|desired|num)[\w-]{0,20}|[\w-]{0,20}(?:capacity|retention|concurren)[\w-]{0,30}|keep[\w-]{0,20}|instances|days)",
+    r"--?(?:replicas|count|scale|size|(?:max|min|desired|num)[\w-]{0,20}|[\w-]{0,20}(?:capacity|retention|concurren)[\w-]{0,30}|keep[\w-]{0,20}|instances|days)",
     re.IGNORECASE,
 )
 _STATEMENT = re.compile(r"(?:[\w-]{0,20}\.)?(?:c|e|x|q|rx|ex|command|cmd|commands|execute|exec|eval|query|query-string|sql|statement|ddl|run|script|code|a)", re.IGNORECASE)
@@ -97,7 +99,7 @@ def on_verbs(command: Command) -> Iterator[Finding]:
         words = _of_the_script(words, command.program)
     if command.program in _PIPES and (what := _stated((command.fed_text or "")[:_LONGEST])):
         yield doubtful(f"{command.program} is given {what[:60]}: ends what is kept elsewhere")
-    if not words or not command.program or QUIET.intersection(words) or words[-1] in QUIET_AT_THE_END:
+    if not words or not _PROGRAM.fullmatch(words[0].rsplit("/", 1)[-1]) or QUIET.intersection(words) or words[-1] in QUIET_AT_THE_END:
         return
     if (what := _ends(words, command)):
         yield doubtful(f"{words[0][:40]} {what[:60]}: ends, gives away or opens what is kept elsewhere")
@@ -144,15 +146,15 @@ def _verb(words: Sequence[str], command: Command) -> str | None:
     """Return the command that ends something, "" where no verb decides, None where one decides that nothing ends."""
     sure = any(word.startswith("-") and word.lstrip("-").partition("=")[0] in SURE for word in words)
     maybe, money, looked = "", False, False
-    behind_option = False
-    seen = 0
+    behind_option, option, seen = False, "", 0
     for at, word in enumerate(words[1:], start=1):
         if word.startswith(("-", "+")):
-            behind_option = "=" not in word and word.lstrip("-") not in FLAGS
+            option = word.lstrip("-")
+            behind_option = "=" not in word and option not in FLAGS
             continue
         is_value, behind_option = behind_option, False
         meaning = "ends" if word.casefold() in {"/delete", "/del", "/remove", "/purge"} else _meaning(word)
-        if is_value and not (meaning == "ends" and word.casefold() in ENDS):
+        if is_value and (option in NAMING or not (meaning == "ends" and word.casefold() in ENDS)):
             continue
         seen += 1
         if seen > _COMMANDS:
@@ -179,6 +181,8 @@ def _excused(words: Sequence[str], at: int, command: Command) -> bool:
     """Whether what is ended is small, or says that it is for trying."""
     names = [word for word in words[at + 1 :] if not word.startswith("-")]
     beside = [*words[max(1, at - 1) : at + 1], *names[:1]]
+    if (words[at - 1], words[at]) in OWN or (words[at] == "unlink" and not names):
+        return True
     if not _TRIALS.isdisjoint(_split(words[at])):
         return True
     if _small(beside, EXCUSED.get(words[0].rsplit("/", 1)[-1], frozenset())) or for_trying(names, command):
@@ -263,12 +267,16 @@ def _by_options(words: Sequence[str]) -> str:
                 return word
             if (value or following) == "0" and _COUNTS.fullmatch(word.partition("=")[0]):
                 return f"{word} {following}"
+            if word == "-rm":
+                return word
             if word == "-D" and not SURE.isdisjoint(other.lstrip("-") for other in words if other.startswith("-")):
                 return word
             if bare in {"visibility", "acl"} and (value or following).casefold().startswith("public"):
                 return f"{word} {following}"
             if bare.endswith("enabled") and (value or following).casefold() in {"false", "no", "off"}:
                 return f"{word} {following}"
+        if word.endswith("scale") and "0" in words[at + 1 : at + 4]:
+            return f"{word} … 0"
         if word == "set" and following == "public":
             return "set public"
         if _OPENS.fullmatch(word[:_LONGEST]) or _TO_NOTHING.fullmatch(word[:80]):
@@ -294,7 +302,7 @@ def _by_texts(words: Sequence[str], command: Command) -> str:
         text = (value or word)[:_LONGEST]
         if option in _SAYS or " " not in text.strip() and "(" not in text:
             continue
-        if ends_data(text, command.program) or _CALLS.search(text):
+        if ends_data(text, command.program) or _CALLS.search(text) or body_ends(text):
             return text
         if _STATEMENT.fullmatch(option) and (found := _stated(text)):
             return found
