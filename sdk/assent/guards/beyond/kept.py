@@ -31,7 +31,7 @@ _WATCHING = listed(
 """What tests and watches is called after that (`ci.yml`): it is no trial."""
 _OBJECT = r"(?:if\s{1,5}exists\s{1,5})?[\"'`\[]?([\w.$-]{1,80})"
 _ENDS_DATA = re.compile(
-    rf"\bdrop\s{{1,5}}(?:database|schema|keyspace|owned\s{{1,5}}by|tablespace|role|user|collection|bucket|measurement|warehouse|stream|publication|subscription|namespace|series|shard|share|catalog|login|replica|server|storage|service)\s{{1,5}}{_OBJECT}"
+    rf"\bdrop\s{{1,5}}(?:database|schema|keyspace|owned\s{{1,5}}by|tablespace|role|user|collection|bucket|measurement|warehouse|stream|publication|subscription|namespace|series|shard|share|catalog|login|extension|replica|server|storage|service)\s{{1,5}}{_OBJECT}"
     rf"|\bdrop\s{{1,5}}table\s{{1,5}}{_OBJECT}"
     rf"|(?:^|;)\s{{0,5}}truncate\s{{1,5}}(?:table\s{{1,5}})?{_OBJECT}"
     rf"|(?:^|;)\s{{0,5}}delete\s{{1,5}}from\s{{1,5}}{_OBJECT}[\"'`\]]?\s{{0,5}}(?:;|$|where\s{{1,5}}(?:1\s?=\s?1|true)\b)"
@@ -44,7 +44,7 @@ _ENDS_DATA = re.compile(
     r"|\bset\s{1,5}global\s{1,5}(?:super_)?read_only\b|\bpg_drop_\w{1,40}\s{0,3}\(|\bdelete\s{1,5}(?:noprompt|archivelog|backup)\b"
     r"|\bstop\s{1,5}(?:slave|replica)\b|\breset\s{1,5}(?:slave|replica)\b|\bshutdown\s{0,3}:\s{0,3}1"
     r"|\bshutdownServer\s{0,3}\("
-    r"|\b_?drop(?:Database|User|Role|AllUsers\w{0,20}|AllRoles\w{0,20})\s{0,3}\(|\brs\.remove\s{0,3}\(|\b_drop\w{0,20}\s{0,3}\(|\.drop(?:Indexes)?\s{0,3}\(|\b(?:deleteMany|remove)\s{0,3}\(\s{0,3}\{\s{0,3}\}|\bDETACH\s{1,5}DELETE\b",
+    r"|\b_?drop(?:Database|User|Role|AllUsers\w{0,20}|AllRoles\w{0,20})\s{0,3}\(|\brs\.remove\s{0,3}\(|\b_drop\w{0,20}\s{0,3}\(|\.(?:drop|removeShard|removeUser)\w{0,30}\s{0,3}\(|\b(?:deleteMany|remove)\s{0,3}\(\s{0,3}\{\s{0,3}\}|\bDETACH\s{1,5}DELETE\b",
     re.IGNORECASE,
 )
 _CHANGES_ALL = re.compile(

@@ -12,7 +12,7 @@ ENDS = listed(
     "nuke remove rm rmi rmr rmdir rb teardown erase expunge obliterate eradicate zeroize zap unregister undeploy undefine "
     "uninstall unlink evict detach deactivate disable yank removenode delnode forget discard disenroll unenroll "
     "unassign unset repave reimage invalidate unprovision suspend ban kick deauthorize unbind unjoin uncluster unmanage "
-    "removeall deleteall flushall flushdb empty dismount uninject killall disassociate unassociate deallocate relinquish retract delist unpair wipeout unmount annul dispose cleanse factoryreset factorydefaults"
+    "removeall deleteall flushall flushdb empty dismount uninject dismiss unload hibernate dequeue abandon payto sendall burn closechannel killall disassociate unassociate deallocate relinquish retract delist unpair wipeout unmount annul dispose cleanse factoryreset factorydefaults"
 )
 """Each ends something, wherever it stands among a program's commands."""
 ENDS_BEHIND = listed(
@@ -20,7 +20,7 @@ ENDS_BEHIND = listed(
     "retire failover demote cordon quarantine shutdown poweroff seal archive rekey regenerate unlock blank unsubscribe "
     "undo revert set-password setpassword reset-password resetpassword downgrade deny gc withdraw payout refund sendpayment sendtoaddress closeallchannels recreate takeover offboard lockout "
     "stepdown standby isolate freeze unlink overwrite unmap unexport undelete invalidate rejoin obsolete fence rename "
-    "sendmany sendcoins repudiate unseal rehost trash vacuum"
+    "deprecate sendmany sendcoins repudiate unseal rehost trash vacuum"
 )
 """They may be nouns as well (`aws transfer list-servers`): a word that only looks decides against them."""
 ENDS_WHEN_SURE = listed("stop rollback release offline cancel kill pause down halt off reboot restart clean cleanup fail force reject abort close quit restore replace")
@@ -123,6 +123,10 @@ AT_HOME = listed(
     "gatsby eleventy shellcheck shfmt hadolint yamllint markdownlint cspell codespell vale semgrep cloc tokei scc hyperfine ab wrk hey "
     "k6 locust vegeta ccache sccache conan vcpkg west idf.py platformio pio arduino-cli tree-sitter ctags cscope asdf mise rtx sdk direnv "
     "aider claude codex gemini goose llm ollama "
+    # a person's own lists and settings
+    "zoxide chezmoi yadm stow beet calibredb calibre watson timew task taskwarrior todo.sh todo nb jrnl dstask khal calcurse himalaya "
+    "notmuch mbsync newsboat mpc ncmpcpp mkcert home-manager fclones jdupes rdfind trivy grype bleachbit atuin mcfly zk buku pet navi "
+    "kitty wezterm alacritty starship topgrade rbx-cli dropbox syncthing timeshift-launcher thunar nautilus dolphin ranger nnn lf yazi "
     # what keeps versions here
     "git git-lfs git-annex jj hg svn svnadmin bzr fossil darcs pijul sl got stg gt tig lazygit gitui git-branchless bisect p4v "
     "gitk pre-receive dvc "

@@ -56,8 +56,9 @@ _JOINED = re.compile(
 )
 """Verb and object without anything between: `deletevm`, `flushall`, `removeacct`, `rrpurge`, `ldapdelete`."""
 _SHORT_JOINED = re.compile(r"\w{0,4}(?<!mo)(?:del|rm)(?:fs|disk|lun|vol|all|user|group|node|key|br|zone|host|index|topic|db|vm|repo|org|member)\w{0,8}|\w{3,12}(?<!mo)del")
+_AMOUNT = re.compile(r"\d{1,20}(?:\.\d{1,20})?\w{0,6}")
 _PROGRAM = re.compile(r"[A-Za-z][\w.+-]{0,60}")
-_RESETS = re.compile(r"scale-(?:in|down|to-zero)|\w{2,20}(?<!p)reset")
+_RESETS = re.compile(r"clear(?:all|config|range|db|data|queue)\w{0,20}|scale-(?:in|down|to-zero)|\w{2,20}(?<!p)reset")
 _CMDLET = re.compile(
     r"\b(?:Remove|Clear|Stop|Disable|Reset|Revoke|Uninstall|Unregister|Dismount|Suspend|Initialize|Format)-"
     r"(?!Item|Variable|Host|Content|Process|Job|Module|Alias|Property|History|PSSession|PSDrive|Event\b|Table|List|Wide|Custom|Hex)[A-Z]\w{1,40}"
@@ -79,13 +80,13 @@ _COUNTS = re.compile(
     re.IGNORECASE,
 )
 _STATEMENT = re.compile(r"(?:[\w-]{0,20}\.)?(?:c|e|x|q|rx|ex|command|cmd|commands|execute|exec|eval|query|query-string|sql|statement|ddl|run|script|code|a)", re.IGNORECASE)
-_TRIALS = frozenset({"test", "tests", "tmp", "temp", "dev", "demo", "scratch", "sandbox", "preview", "local", "staging"})
+_TRIALS = frozenset({"test", "tests", "tmp", "temp", "dev", "demo", "scratch", "sandbox", "preview", "staging"})
 _PIPES = frozenset({"nc", "ncat", "netcat", "telnet", "socat", "redis-cli", "valkey-cli"})
 _SAYS = frozenset(
     {"m", "message", "body", "title", "description", "comment", "notes", "reason", "text", "summary", "subject", "prompt", "p"}
 )
 _CALLS = re.compile(
-    r"\b(?:delete|destroy|drop|truncate|remove|purge|flush)_?(?:all|many|database|user|role|index(?:es)?|table|collection|everything)\b|::truncate\(",
+    r"\.(?:destroy|delete|drop|remove)[A-Za-z]{0,30}!?\s{0,3}(?:\(|$)|\b(?:delete|destroy|drop|truncate|remove|purge|flush)_?(?:all|many|database|user|role|index(?:es)?|table|collection|everything)\b|::truncate\(",
     re.IGNORECASE,
 )
 
@@ -139,7 +140,7 @@ def _named_so(program: str) -> bool:
     parts = program.removesuffix(".sh").split("-")
     if not HERE.isdisjoint(parts):
         return False
-    return len(parts) > 1 and bool(ENDS.intersection(parts)) or (len(parts) == 1 and _meaning(program) == "ends")
+    return len(parts) > 1 and bool(ENDS.intersection(parts) or parts[-1] == "reset") or (len(parts) == 1 and _meaning(program) == "ends")
 
 
 def _verb(words: Sequence[str], command: Command) -> str | None:
@@ -159,6 +160,8 @@ def _verb(words: Sequence[str], command: Command) -> str | None:
         seen += 1
         if seen > _COMMANDS:
             break
+        if meaning in {"looks", "acts"} and maybe and word.casefold() not in LOOKS | ACTS:
+            continue
         if meaning in {"looks", "acts"}:
             if money and word.casefold() in MAKES:
                 return f"{words[at - 1]} {word}"
@@ -172,7 +175,7 @@ def _verb(words: Sequence[str], command: Command) -> str | None:
                 return None
             looked = True
         money = money or word.casefold() in MONEY
-        if not maybe and (meaning == "ends behind" or (meaning == "ends when sure" and (sure or (seen > 1 and _split(word)[0] in ENDS_DEEP)))):
+        if not maybe and (meaning == "ends behind" or (meaning == "ends when sure" and (sure or ((seen > 1 or ":" in word) and not ENDS_DEEP.isdisjoint((_split(word)[0], _split(word)[-1])))))):
             maybe = "" if _excused(words, at, command) else " ".join(words[max(1, at - 1) : at + 2])
     return None if looked and not maybe else maybe
 
@@ -275,6 +278,11 @@ def _by_options(words: Sequence[str]) -> str:
                 return f"{word} {following}"
             if bare.endswith("enabled") and (value or following).casefold() in {"false", "no", "off"}:
                 return f"{word} {following}"
+        key, _, given = word.partition("=")
+        if given and key in {"action", "op", "operation", "cmd", "verb", "state"} and _meaning(given) == "ends":
+            return word
+        if word == "send" and any(map(_AMOUNT.fullmatch, words[at + 1 :])):
+            return word
         if word.endswith("scale") and "0" in words[at + 1 : at + 4]:
             return f"{word} … 0"
         if word == "set" and following == "public":
@@ -290,7 +298,7 @@ def _option_ends(name: str) -> bool:
     parts = _split(name)
     if parts == ("empty",):
         return False
-    ends = name in {"kill", "terminate"} or bool(parts) and (parts[0] in ENDS or (len(parts) > 1 and parts[-1] in {"del", "delete"}) or (len(parts) > 1 and "reset" in parts))
+    ends = name in {"kill", "terminate", "cancel", "inactive"} or bool(parts) and (parts[0] in ENDS or (len(parts) > 1 and parts[-1] in {"del", "delete"}) or (len(parts) > 1 and "reset" in parts))
     return ends and not SMALL.intersection(parts)
 
 
