@@ -67,7 +67,10 @@ _OWN = re.compile(
 )
 _SENDS = re.compile(r"-(?:d|F)|--(?:data|json|form|post-data|body)|-\w{0,4}d$")
 _VERBS = r"(?:delete|destroy|purge|remove|drop|wipe|terminate|revoke|deactivate|disable|truncate|transfer|archive|suspend|deprovision|decommission|uninstall|flush|erase)"
-_PATH_ENDS = re.compile(rf"/(?:\w{{0,20}}[_:.-])?{_VERBS}(?:[_:.-]\w{{1,40}})?(?:/[\w.-]{{1,40}})?(?:[?#].{{0,200}})?$|[:?&]{_VERBS}\b|/(?:refunds|payouts|transfers|withdrawals)/?$", re.IGNORECASE)
+_PATH_ENDS = re.compile(
+    rf"/(?:\w{{0,20}}[_:.-])?{_VERBS}(?:[_:.-]\w{{1,40}})?(?:/[\w.-]{{1,40}})?(?:[?#].{{0,200}})?$|[:?&]{_VERBS}\b|/(?:refunds|payouts|transfers|withdrawals)/?$",
+    re.IGNORECASE,
+)
 _BODY_ENDS = re.compile(
     rf"[\"']{_VERBS}\w{{0,40}}[\"']\s{{0,3}}:\s{{0,3}}(?:true|[\"']?\*|\[\s{{0,3}}[\"'{{])|\bmutation\b[^}}]{{0,120}}\b{_VERBS}|<delete>|[\"']action[\"']\s{{0,3}}:\s{{0,3}}[\"']{_VERBS}",
     re.IGNORECASE,
@@ -170,6 +173,6 @@ def _method(texts: list[str]) -> str:
     for before, text in zip(["", *texts], texts, strict=False):
         if before in {"-X", "--request", "--method"} or text in _METHODS:
             return text.upper()
-        elif (text[:2] == "-X" and len(text) > 2) or text.startswith(("--request=", "--method=")):
+        if (text[:2] == "-X" and len(text) > 2) or text.startswith(("--request=", "--method=")):
             return text[2:].rpartition("=")[2].upper()
     return texts[0].upper() if texts and texts[0] in {"delete", "post", "put", "patch"} else ""

@@ -23,19 +23,25 @@ ENDS_BEHIND = listed(
     "deprecate sendmany sendcoins repudiate unseal rehost trash vacuum"
 )
 """They may be nouns as well (`aws transfer list-servers`): a word that only looks decides against them."""
-ENDS_WHEN_SURE = listed("stop rollback release offline cancel kill pause down halt off reboot restart clean cleanup fail force reject abort close quit restore replace")
+ENDS_WHEN_SURE = listed(
+    "stop rollback release offline cancel kill pause down halt off reboot restart clean cleanup fail force reject abort close quit restore replace"
+)
 ENDS_DEEP = listed("stop cancel kill pause halt off cleanup down clean reject mute disconnect")
 """So they do as a command of a command (`app stop prod`): who has such can reach far."""
 """Everyday words for what runs here; with a word that asks not to be asked (`--force`, `--all`) they end something."""
-MONEY = listed("payout payouts refund refunds transfer transfers payment payments charge charges withdrawal withdrawals")
-MONEY |= listed("silence silences mute mutes downtime")
+GIVEN = listed(
+    "silence silences mute mutes downtime payout payouts refund refunds transfer transfers payment payments charge charges withdrawal withdrawals"
+)
+"""Who makes one of these gives money away, or stops what watches."""
 MAKES = listed("create add post schedule start send make new initiate submit execute issue")
 SURE = listed(
     "force f yes y assume-yes confirm all all-namespaces hard now auto-approve autoapprove approve no-confirm no-prompt no-prompts "
     "noprompt no-input noinput quiet non-interactive no-interaction hard-kill really immediate expunge purge permanent cascade"
 )
 """Options, without their dashes, by which a program is told not to ask."""
-FLAGS = SURE | listed("v verbose debug d q json j live prod production x e wait no-wait ci silent s dangerous i k no-color")
+FLAGS = SURE | listed(
+    "v verbose debug d q json j live prod production x e wait no-wait ci silent s dangerous i k no-color"
+)
 """Options without a value: what stands behind one is a word of the program's own."""
 
 LOOKS = listed(
@@ -68,6 +74,9 @@ EXCUSED = {
     "helm": listed("repo plugin registry"),
     "artisan": listed("config route view event compiled optimize schedule"),
     "console": listed("config route view pool"),
+    "terraform": listed("state"),
+    "tofu": listed("state"),
+    "terragrunt": listed("state"),
     "rake": listed("log logs assets tmp"),
     "rails": listed("log logs assets model controller scaffold migration mailer generator job channel helper resource"),
     "drush": listed("cr"),
@@ -154,14 +163,22 @@ AT_HOME = listed(
     "assent mail mutt pass slack-notify "
 )
 """What they end is here, is made again, or is judged by another rule. Whoever is not among them may reach anywhere."""
-FRAMEWORKS = listed("manage.py artisan console occ magento craft yii cake spark flarum typo3 wp-cli.phar jenkins-cli.jar drush rails rake")
+FRAMEWORKS = listed(
+    "manage.py artisan console occ magento craft yii cake spark flarum typo3 wp-cli.phar jenkins-cli.jar drush rails rake"
+)
 """Scripts that an interpreter is given, and whose words are those of a program."""
-NAMING = listed("filter name topic label labels tag tags grep pattern query search title file key branch path k t n p l o output format group")
+NAMING = listed(
+    "filter name topic label labels tag tags grep pattern query search title file key branch path k t n p l o output format group"
+)
 """Options whose value is a name or a pattern, whatever it says."""
-OWN = frozenset({("auth", "revoke"), ("config", "unset"), ("config", "delete"), ("config", "remove"), ("config", "reset")})
+OWN = frozenset(
+    {("auth", "revoke"), ("config", "unset"), ("config", "delete"), ("config", "remove"), ("config", "reset")}
+)
 """A program's own settings, and who it is logged in as."""
 COPIES = listed("sync mirror push deploy rsync copy cp")
 """`--delete` beside one of them takes away what the source does not have."""
-HERE = listed("file files directory dir dirs folder buffer region window line lines word char item branches branch kernels")
+HERE = listed(
+    "file files directory dir dirs folder buffer region window line lines word char item branches branch kernels"
+)
 """A program or a function that is named by its verb and one of these ends what is here (`delete-file`)."""
 RUNNERS = listed("npx bunx pnpx uvx")
