@@ -41,7 +41,7 @@ heroku .*:(?:destroy|reset|delete|wipe|purge)
 cf delete(?:-.*)?
 eksctl|kops|rosa|aws-nuke|az-nuke|cloud-nuke delete|purge|deprovision
 aws-nuke|cloud-nuke|gcp-nuke|azure-nuke .* !help
-kubectl|oc|k3s|microk8s|kubecolor|k delete (?:ns|namespaces?|pvc?|persistentvolumes?|persistentvolumeclaims?|nodes?|no|crds?|customresourcedefinitions?.*|sts|statefulsets?.*|clusterroles?|secrets?|all|projects?|machines?|clusters?)(?:[/,].*)?
+kubectl|oc|k3s|microk8s|kubecolor|k delete (?:ns|namespaces?|pvc?|persistentvolumes?|persistentvolumeclaims?|nodes?|no|crds?|customresourcedefinitions?.*|sts|statefulsets?.*|(?:cluster)?role(?:binding)?s?|secrets?|all|projects?|machines?|clusters?)(?:[/,].*)?
 kubectl|oc|k3s|microk8s|kubecolor|k delete -all|-a|-all-namespaces
 kubectl|oc|k drain -force|-delete-emptydir-data|-delete-local-data
 kubectl|oc|k scale -replicas=0 -all
@@ -163,6 +163,47 @@ kubectl|oc|k taint|rollout -all|-a
 kubectl|oc|k taint .*:NoExecute
 az deployment create -mode=complete|complete
 az keys renew
+pass|gopass rm|remove -r\w*|-recursive|.*/.*|prod\w*
+pvesm free
+vgreduce -removemissing
+pvmove|vgexport|vgchange -an|-a
+sg_format -format
+sedutil-cli -reverttper|-revertnoerase|-yesirwwreverttper.*
+vmkfstools -u|-deletevirtualdisk
+megacli|megacli64|storcli|storcli64|perccli -cfglddel|-cfgclr|del|-pdclear
+hponcfg -r|-reset
+racadm resetconfig.*|systemerase|storage:.*
+ipmitool raw
+nvram -c
+efibootmgr -b
+zmprov da|dd|ddl|dc
+plesk -r|-remove
+salt-key -d
+hg strip
+hdfs dfsadmin -safemode
+drush site:install|site-install|si
+occ maintenance:mode
+php artisan down
+wp search-replace !-dry-run
+mix ecto\.rollback -all
+gitlab-backup|gitlab-rake|gitlab:backup:restore restore|gitlab:backup:restore
+git push -prune
+bpexpdate .*
+dltmqm|endmqm|tpm2_clear|tpm2_evictcontrol|mmdelnode|mmdelfs .*
+fdbcli -exec (?:clear|exclude|configure|coordinators|kill|lock).*
+stolonctl init|failkeeper|removekeeper
+tmsh load default
+multipath -f|-F
+iscsiadm -u|-logout|-o delete|-u|-logout
+lpadmin -x
+hasura apply|migrate -down
+kafka-storage|kafka-storage.sh format
+kafka-reassign-partitions|kafka-reassign-partitions.sh -cancel
+kubectl hibernate
+oc|kubectl|k scale dc/.* -replicas=0
+kc\.sh|kc import -override
+launchctl remove
+bpdbjobs|nbdelete .*
 # takes away what could bring back what is kept elsewhere
 aws -backup-retention-period 0
 aws -backup-retention-period=0
@@ -204,6 +245,17 @@ snap|flatpak -purge|-delete-data
 nix-env|nix-channel|guix -if|-f https?://.*
 code|codium|cursor|windsurf -install-extension https?://.*
 # cuts the machine off, or changes what it starts
+cipher|cipher.exe /w.*
+manage-bde|manage-bde.exe -off
+ipsec down|stop
+ebtables|arptables -f|-flush
+conntrack -f|-flush
+ip xfrm flush|deleteall
+apparmor_parser -r|-remove !-replace
+semodule -r|-remove|-d|-disable
+snmpset .*
+firewall-cmd -remove-service=(?:ssh|https?)|-remove-(?:port|interface|rich-rule|source)=.*
+chage -e|-expiredate 0
 defaults write loginhook|logouthook|com.apple.loginwindow loginhook|logouthook
 schtasks|schtasks.exe /create|/change|/delete
 reg|reg.exe delete|add

@@ -26,7 +26,7 @@ ENDS_BEHIND = listed(
 ENDS_WHEN_SURE = listed(
     "stop rollback release offline cancel kill pause down halt off reboot restart clean cleanup fail force reject abort close quit restore replace"
 )
-ENDS_DEEP = listed("stop cancel kill pause halt off cleanup down clean reject mute disconnect")
+ENDS_DEEP = listed("stop cancel kill pause halt off cleanup down clean release reject mute disconnect")
 """So they do as a command of a command (`app stop prod`): who has such can reach far."""
 """Everyday words for what runs here; with a word that asks not to be asked (`--force`, `--all`) they end something."""
 GIVEN = listed(
@@ -171,9 +171,7 @@ NAMING = listed(
     "filter name topic label labels tag tags grep pattern query search title file key branch path k t n p l o output format group"
 )
 """Options whose value is a name or a pattern, whatever it says."""
-OWN = frozenset(
-    {("auth", "revoke"), ("config", "unset"), ("config", "delete"), ("config", "remove"), ("config", "reset")}
-)
+OWN = frozenset({("auth", "revoke"), ("config", "unset"), ("config", "remove"), ("config", "reset")})
 """A program's own settings, and who it is logged in as."""
 COPIES = listed("sync mirror push deploy rsync copy cp")
 """`--delete` beside one of them takes away what the source does not have."""

@@ -22,7 +22,7 @@ _UNSAFE = re.compile(
     r"--?(?:yes-i-.{1,60}|i-(?:know|understand|really|am-sure).{0,60}|accept-data-loss|skip-?final-.{1,40}|skip-?trash|dangerous"
     r"|force-(?:delete|destroy|reset|remove).{0,40}|do-?it|delete-(?:all|automated|data|storage).{0,40}"
     r"|allow-(?:live|destroy|data-loss).{0,20}|destroy-.{1,40}|publicly-accessible|make-public"
-    r"|accept-visibility-change-consequences|no-dry-run|rm"
+    r"|accept-visibility-change-consequences|no-dry-run|no-disable-.{1,40}|rm"
     r"|no-(?:deletion-protection|backups?|versioning|enable-.{1,40}|termination-protection|retention).{0,20})",
     re.IGNORECASE,
 )
@@ -83,7 +83,7 @@ def by_options(words: Sequence[str]) -> str:
 def _value_ends(word: str, behind: Sequence[str]) -> bool:
     if word.endswith("scale") and "0" in behind:
         return True
-    if word == "send" and any(map(_AMOUNT.fullmatch, behind)):
+    if word == "send" and ("--value" in behind or any(map(_AMOUNT.fullmatch, behind))):
         return True
     if word == "set" and behind[:1] == ["public"]:
         return True

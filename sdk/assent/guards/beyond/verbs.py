@@ -107,7 +107,7 @@ def _commands(words: Sequence[str]) -> Iterator[tuple[int, str, str]]:
             continue
         what = "ends" if word.casefold() in _SLASHED else meaning(word)
         value_of, option = option.lstrip("-"), ""
-        if value_of and (value_of in NAMING or word.casefold() not in ENDS):
+        if value_of and (value_of.rsplit("-", 1)[-1] in NAMING or word.casefold() not in ENDS):
             continue
         seen += 1
         if seen > _COMMANDS:
