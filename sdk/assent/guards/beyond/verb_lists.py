@@ -147,7 +147,7 @@ AT_HOME = listed(
     "docker podman nerdctl buildah docker-compose podman-compose colima lima limactl kind minikube k3d tilt skaffold devspace "
     "telepresence ddev lando distrobox toolbox vagrant devcontainer localstack crictl ctr dive lazydocker k9s kubectx kubens stern act "
     # this machine, which other rules judge
-    "sudo doas env nice nohup time timeout stdbuf setsid flock chroot unshare nsenter systemctl service launchctl hostnamectl "
+    "deactivate purge eject sudo doas env nice nohup time timeout stdbuf setsid flock chroot unshare nsenter systemctl service launchctl hostnamectl "
     "timedatectl journalctl systemd-run systemd-nspawn machinectl crontab at atq atrm batch ps top htop btop free vmstat iostat lsof fuser "
     "lsblk lscpu blkid mount umount losetup mkfs fdisk sfdisk gdisk parted lvs pvs vgs swapon swapoff sysctl modprobe lsmod rmmod dmesg "
     "uname hostname id who w last su passwd chsh chage useradd usermod adduser groupadd gpasswd getent visudo getfacl setfacl getcap "

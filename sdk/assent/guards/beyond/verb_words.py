@@ -35,6 +35,7 @@ _JOINED = re.compile(
 )
 """Verb and object without anything between: `deletevm`, `flushall`, `rrpurge`, `ldapdelete`, `mmdelnode`, `userdel`."""
 _RESETS = re.compile(r"clear(?:all|config|range|db|data|queue)\w{0,20}|scale-(?:in|down|to-zero)|\w{2,20}(?<!p)reset")
+_PREFIX = re.compile(r"s3://[^/]{1,80}/.{1,400}")
 _PROGRAM = re.compile(r"[A-Za-z][\w.+-]{0,60}")
 _CMDLET = re.compile(
     r"(?:Remove|Clear|Stop|Disable|Reset|Revoke|Uninstall|Unregister|Dismount|Suspend|Initialize|Format)-"
@@ -92,9 +93,11 @@ def is_small(words: Sequence[str], more: frozenset[str]) -> bool:
     return False
 
 
-def is_one_file(names: Sequence[str]) -> bool:
-    """Whether it is one file of a store (`rm s3://bucket/2026.log`)."""
-    return len(names) == 1 and "://" in names[0] and "*" not in names[0] and _FILE.fullmatch(names[0]) is not None
+def is_part_of_a_store(names: Sequence[str]) -> bool:
+    """Whether it is one file of a store (`rm gs://bucket/2026.log`), or what lies under a prefix of a bucket, as elsewhere."""
+    if len(names) != 1 or "*" in names[0]:
+        return False
+    return _PREFIX.fullmatch(names[0]) is not None or ("://" in names[0] and _FILE.fullmatch(names[0]) is not None)
 
 
 def is_program(word: str) -> bool:

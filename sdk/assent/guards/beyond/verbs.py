@@ -30,7 +30,7 @@ from assent.guards.beyond.verb_lists import (
     SURE,
 )
 from assent.guards.beyond.verb_options import by_options, by_texts, stated
-from assent.guards.beyond.verb_words import is_named_so, is_one_file, is_program, is_small, meaning, split
+from assent.guards.beyond.verb_words import is_named_so, is_part_of_a_store, is_program, is_small, meaning, split
 from assent.guards.commands.findings import doubtful
 from assent.shell.programs.programs import language_of
 
@@ -160,7 +160,7 @@ def _excused(words: Sequence[str], at: int, command: Command) -> bool:
     beside = [*words[max(1, at - 1) : at + 1], *names[:1]]
     small = is_small(beside, EXCUSED.get(words[0].rsplit("/", 1)[-1], frozenset()))
     trying = for_trying(names, command) or not _TRIALS.isdisjoint(split(words[at]))
-    return small or trying or is_one_file(names) or _keeps_some(words)
+    return small or trying or is_part_of_a_store(names) or _keeps_some(words)
 
 
 def _keeps_some(words: Sequence[str]) -> bool:
