@@ -19,7 +19,7 @@ ENDS_BEHIND = listed(
     "reset prune clear flush drain rotate rebuild reinstall reinit reinitialize transfer grant leave expire "
     "retire failover demote cordon quarantine shutdown poweroff seal archive rekey regenerate unlock blank unsubscribe "
     "undo revert set-password setpassword reset-password resetpassword downgrade deny gc withdraw payout refund sendpayment sendtoaddress closeallchannels recreate takeover offboard lockout "
-    "stepdown standby isolate freeze unlink overwrite unmap unexport undelete invalidate rejoin obsolete fence rename "
+    "stepdown standby isolate freeze unlink overwrite unmap unexport invalidate rejoin obsolete fence rename "
     "deprecate sendmany sendcoins repudiate unseal rehost trash vacuum"
 )
 """They may be nouns as well (`aws transfer list-servers`): a word that only looks decides against them."""

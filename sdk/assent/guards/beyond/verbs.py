@@ -20,7 +20,6 @@ from assent.guards.beyond.verb_lists import (
     FLAGS,
     FRAMEWORKS,
     GIVEN,
-    LOOKS,
     MAKES,
     NAMING,
     OWN,
@@ -120,7 +119,7 @@ def _verb(words: Sequence[str], command: Command) -> str | None:
     sure = any(word.startswith("-") and word.lstrip("-").partition("=")[0] in SURE for word in words)
     maybe, given, looked, deep = "", False, False, False
     for at, word, what in _commands(words):
-        if what in {"looks", "acts"} and not (maybe and word.casefold() not in LOOKS | ACTS):
+        if what == "looks" or (what == "acts" and (not maybe or word.casefold() in ACTS)):
             if given and word.casefold() in MAKES:
                 return _told(words, at)
             return None if what == "looks" else ""
