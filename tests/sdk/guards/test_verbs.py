@@ -76,7 +76,7 @@ async def test_a_trial_what_is_small_and_what_only_says_are_left_alone() -> None
         "cloudctl prune --keep-daily 7",
     ]
     assert await let_through(left) == left
-    assert await let_through(["cloudctl delete web-test prod", "cloudctl prune --keep-daily 0"]) == []
+    assert await let_through(["cloudctl delete web-test prod", "cloudctl prune --keep-daily 1"]) == []
     assert await let_through(["cloudctl -h host delete web", "cloudctl backend delete --version 3"]) == []
 
 
@@ -153,7 +153,13 @@ async def test_programs_that_end_only_what_is_here_are_left_to_the_other_rules()
 
 @requirement("S-70")
 async def test_runners_and_frameworks_are_read_as_what_they_run() -> None:
-    run = ["npx cloudctl delete web", "php bin/console doctrine:schema:drop", "dotnet ef database drop -f"]
+    run = [
+        "npx cloudctl delete web",
+        "uvx -q cloudctl delete web",
+        "yarn dlx cloudctl delete web",
+        "php bin/console doctrine:schema:drop",
+        "dotnet ef database drop -f",
+    ]
     assert await let_through(run) == []
     assert await let_through(["npx cloudctl list", "php artisan cache:clear"]) == [
         "npx cloudctl list",

@@ -179,4 +179,5 @@ HERE = listed(
     "file files directory dir dirs folder buffer region window line lines word char item branches branch kernels"
 )
 """A program or a function that is named by its verb and one of these ends what is here (`delete-file`)."""
-RUNNERS = listed("npx bunx pnpx uvx")
+RUNNERS = listed("bunx pnpx uvx")
+"""Those of the runners that the shell's reader does not take off itself."""

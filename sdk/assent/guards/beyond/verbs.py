@@ -45,17 +45,8 @@ _SLASHED = frozenset({"/delete", "/del", "/remove", "/purge"})
 _KEPT = re.compile(r"(?:[2-9]|[1-9]\d{1,5})[dwmy]?")
 _TRIALS = frozenset({"test", "tests", "tmp", "temp", "dev", "demo", "scratch", "sandbox", "preview", "staging"})
 _PIPES = frozenset({"nc", "ncat", "netcat", "telnet", "socat", "redis-cli", "valkey-cli"})
-_EXECUTING = {
-    ("bundle", "exec"),
-    ("poetry", "run"),
-    ("pnpm", "exec"),
-    ("pnpm", "dlx"),
-    ("yarn", "exec"),
-    ("yarn", "dlx"),
-    ("dotnet", "ef"),
-    ("mix", "run"),
-}
-"""Programs at home whose further words are those of another one."""
+_EXECUTING = {("yarn", "dlx"): 2, ("dotnet", "ef"): 1, ("mix", "run"): 1}
+"""Programs at home whose further words are those of another one, and where these begin."""
 _CARRIERS = RUNNERS | {program for program, _ in _EXECUTING} | {"java", "php", "python", "python3", "ruby", "node"}
 
 
@@ -74,17 +65,16 @@ def on_verbs(command: Command) -> Iterator[Finding]:
 def _words(command: Command) -> Sequence[str]:
     """Return the words of the program that may reach anywhere: of a runner's or an interpreter's, of its own; or none."""
     words = [word.text for word in command.argv[: _MOST + 1]]
-    program = command.program
-    if program in RUNNERS or (program, *words[1:2]) in _EXECUTING:
-        begin = 1 if program in {"dotnet", "mix"} or program in RUNNERS else 2
-        words = words[next((at for at in range(begin, len(words)) if not words[at].startswith("-")), len(words)) :]
+    program, begin = command.program, 0
+    if program in RUNNERS:
+        begin = next((at for at in range(1, len(words)) if not words[at].startswith("-")), len(words))
+    elif (program, *words[1:2]) in _EXECUTING:
+        begin = _EXECUTING[program, words[1]]
     elif program in _CARRIERS or language_of(program):
         scripts = (at for at, word in enumerate(words[1:4], start=1) if word.rsplit("/", 1)[-1] in FRAMEWORKS)
-        words = words[next(scripts, len(words)) :]
-    elif program.casefold().removesuffix(".exe") in AT_HOME:
-        return ()
-    name = words[0].rsplit("/", 1)[-1] if words else ""
-    return words if is_program(name) and name not in AT_HOME else ()
+        begin = next(scripts, len(words))
+    name = words[begin].rsplit("/", 1)[-1] if begin < len(words) else ""
+    return words[begin:] if is_program(name) and name.removesuffix(".exe") not in AT_HOME else ()
 
 
 def _ends(words: Sequence[str], command: Command) -> str:
