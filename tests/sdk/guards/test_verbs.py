@@ -145,6 +145,7 @@ async def test_programs_that_end_only_what_is_here_are_left_to_the_other_rules()
         "cargo clean",
         "git branch -D x",
         "docker rm -f web",
+        "uvx pip uninstall x",
         "npx rimraf dist",
         "brew uninstall x",
     ]
