@@ -77,7 +77,13 @@ async def test_a_trial_what_is_small_and_what_only_says_are_left_alone() -> None
     ]
     assert await let_through(left) == left
     assert await let_through(["cloudctl delete web-test prod", "cloudctl prune --keep-daily 1"]) == []
-    assert await let_through(["cloudctl -h host delete web", "cloudctl backend delete --version 3"]) == []
+    held = [
+        "cloudctl -h host delete web",
+        "cloudctl backend delete --version 3",
+        "cloudctl delete web help",
+        "cloudctl delete web -v",
+    ]
+    assert await let_through([*held, "cloudctl db delete history", "kubectl delete ns prod help"]) == []
 
 
 @requirement("S-70")
@@ -206,3 +212,8 @@ async def test_what_tests_or_watches_is_no_trial_for_being_called_after_it(named
 
 def test_a_word_says_nothing_where_it_is_a_file_an_address_or_too_long() -> None:
     assert [meaning(word) for word in ("delete.py", "https://x.io/delete", "a/b/delete", "delete" * 20, "")] == [""] * 5
+
+
+@requirement("S-70")
+async def test_a_verb_behind_many_options_is_found() -> None:
+    assert await let_through([f"cloudctl {'-v --region eu ' * 100}delete web"]) == []

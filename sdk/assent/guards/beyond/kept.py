@@ -83,8 +83,8 @@ def on_kept(command: Command) -> Iterator[Finding]:
     program = command.program.removesuffix(".sh").casefold()
     rows = rows_of(program)
     words = _words(command) if rows else []
-    for row in rows if "-help" not in words and words[-1:] != ["help"] else ():
-        if row.fits(words) and not for_trying(row.names(words), command):
+    for row in rows if "-help" not in words else ():
+        if row.fits(words) and (names := row.names(words)) != ["help"] and not for_trying(names, command):
             yield doubtful(f"{program} {' '.join(word for word in words[:4] if word)[:60]}: {row.why}")
             return
     if program in _DATABASES:

@@ -92,13 +92,13 @@ SMALL_OPTIONS = listed(
     "remove-section remove-env-vars remove-listen-on-all"
 )
 QUIET = listed(
-    "--help -help --dry-run --dryrun -dry-run --dry-run=client --dry-run=server --dry-run=true --what-if -whatif --simulate "
-    "--simulated --no-act --just-print --preview --plan-only --plan --check --diff --explain --list --local"
+    "--help -help --dry-run --dryrun -dry-run --dry-run=client --dry-run=server --dry-run=true --what-if -whatif -WhatIf --simulate "
+    "--simulated --no-act --just-print --plan-only --preview-only"
 )
 """With one of these a program tells what it would do, or does it to what is here."""
 
-QUIET_AT_THE_END = listed("help -h --version -v version")
-"""The same, where nothing stands behind it: before a name they are something else."""
+LOCAL = {"wrangler": "--local", "supabase": "--local"}
+"""With these it is what is here that is meant."""
 
 AT_HOME = listed(
     # files, texts and what shows them

@@ -20,11 +20,11 @@ from assent.guards.beyond.verb_lists import (
     FLAGS,
     FRAMEWORKS,
     GIVEN,
+    LOCAL,
     MAKES,
     NAMING,
     OWN,
     QUIET,
-    QUIET_AT_THE_END,
     RUNNERS,
     SURE,
 )
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from assent.guards.commands.findings import Finding
     from assent.shell.words.script import Command
 
-_MOST, _COMMANDS, _LONGEST = 60, 7, 2000
+_MOST, _COMMANDS, _LONGEST = 400, 7, 2000
 _SLASHED = frozenset({"/delete", "/del", "/remove", "/purge"})
 """Options of another system's programs (`net user bob /delete`)."""
 _KEPT = re.compile(r"(?:[2-9]|[1-9]\d{1,5})[dwmy]?")
@@ -58,7 +58,7 @@ def on_verbs(command: Command) -> Iterator[Finding]:
     if not program or (program in AT_HOME and program not in _CARRIERS):
         return
     words = _words(command)
-    if words and QUIET.isdisjoint(words) and words[-1] not in QUIET_AT_THE_END and (what := _ends(words, command)):
+    if words and QUIET.isdisjoint(words) and words[-1] != "-h" and (what := _ends(words, command)):
         yield doubtful(f"{words[0][:40]} {what[:60]}: it ends, gives away or opens what is kept elsewhere")
 
 
@@ -79,6 +79,8 @@ def _words(command: Command) -> Sequence[str]:
 
 def _ends(words: Sequence[str], command: Command) -> str:
     """Return what among the words ends or opens something; "" where nothing does."""
+    if LOCAL.get(words[0]) in words:
+        return ""
     if is_named_so(words[0]):
         return "" if _excused(words, 0, command) else words[0]
     verb = _verb(words, command)
@@ -144,9 +146,10 @@ def _told(words: Sequence[str], at: int) -> str:
 def _excused(words: Sequence[str], at: int, command: Command) -> bool:
     """Whether what is ended is small, is the program's own setting, says that it is for trying, or some are kept."""
     names = [word for word in words[at + 1 :] if not word.startswith("-")]
-    if (words[at - 1], words[at]) in OWN or (words[at] == "unlink" and not names):
+    if (words[at - 1], words[at]) in OWN or (words[at] == "unlink" and not names) or names == ["help"]:
         return True
-    beside = [*words[max(1, at - 1) : at + 1], *names[:1]]
+    first = at < 2 or words[at - 1].startswith("-")
+    beside = [*words[max(1, at - 1) : at + 1], *(names[:1] if first else [])]
     small = is_small(beside, EXCUSED.get(words[0].rsplit("/", 1)[-1], frozenset()))
     trying = for_trying(names, command) or not _TRIALS.isdisjoint(split(words[at]))
     return small or trying or is_part_of_a_store(names) or _keeps_some(words)
