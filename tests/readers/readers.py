@@ -118,6 +118,11 @@ READERS: dict[str, Callable[[str], object]] = {
     "shell": read_script,
     "command guard": lambda text: _judged(_COMMANDS, "exec", {"command": text}),
     "command guard, words": lambda text: _judged(_COMMANDS, "exec", {"argv": text.split()[:MAX_VALUES]}),
+    "command guard, statement": lambda text: _judged(_COMMANDS, "exec", {"argv": ["cloudctl", "-e", text]}),
+    "command guard, verbs": lambda text: _judged(_COMMANDS, "exec", {"argv": ["cloudctl", *text.split()[:MAX_VALUES]]}),
+    "command guard, sent": lambda text: _judged(
+        _COMMANDS, "exec", {"argv": ["curl", "-X", "POST", f"https://x.io/{text}"]}
+    ),
     "path guard, command": lambda text: _judged(_PATHS, "exec", {"command": text}),
     "path guard, path": lambda text: _judged(_PATHS, "read", {"path": text}),
     "path guard, paths": lambda text: _judged(_PATHS, "read", {"paths": text.split("a")[:MAX_VALUES]}),

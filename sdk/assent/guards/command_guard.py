@@ -17,6 +17,7 @@ from assent.guards.beyond.kept import on_kept
 from assent.guards.beyond.leaks import on_leaks, on_stored_leaks
 from assent.guards.beyond.reaching import on_reaching
 from assent.guards.beyond.remote import on_backdoors, on_fetched_files, on_remote_code
+from assent.guards.beyond.verbs import on_verbs
 from assent.guards.commands.arguments import EXPECTED, command_texts, surroundings
 from assent.guards.commands.code import on_code
 from assent.guards.commands.disks import on_bus, on_disks, on_docker, on_machine
@@ -62,6 +63,7 @@ _RULES = (
     on_installing,
     on_leaks,
     on_kept,
+    on_verbs,
     on_approving,
 )
 

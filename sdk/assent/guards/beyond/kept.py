@@ -25,9 +25,13 @@ _TRIAL = re.compile(
     r")(?:[-_./:\d].{0,80})?",
     re.IGNORECASE,
 )
+_WATCHING = listed(
+    "workflow workflows pipeline pipelines ruleset rulesets check checks monitor monitors alert alerts disable-rule protection"
+)
+"""What tests and watches is called after that (`ci.yml`): it is no trial."""
 _OBJECT = r"(?:if\s{1,5}exists\s{1,5})?[\"'`\[]?([\w.$-]{1,80})"
 _ENDS_DATA = re.compile(
-    rf"\bdrop\s{{1,5}}(?:database|schema|keyspace|owned\s{{1,5}}by|tablespace|role|user|collection|bucket|measurement)\s{{1,5}}{_OBJECT}"
+    rf"\bdrop\s{{1,5}}(?:database|schema|keyspace|owned\s{{1,5}}by|tablespace|role|user|collection|bucket|measurement|warehouse|stream|publication|subscription|namespace|series|shard|share|catalog|login|extension|replica|server|storage|service)\s{{1,5}}{_OBJECT}"
     rf"|\bdrop\s{{1,5}}table\s{{1,5}}{_OBJECT}"
     rf"|(?:^|;)\s{{0,5}}truncate\s{{1,5}}(?:table\s{{1,5}})?{_OBJECT}"
     rf"|(?:^|;)\s{{0,5}}delete\s{{1,5}}from\s{{1,5}}{_OBJECT}[\"'`\]]?\s{{0,5}}(?:;|$|where\s{{1,5}}(?:1\s?=\s?1|true)\b)"
@@ -36,8 +40,11 @@ _ENDS_DATA = re.compile(
     r"|\bpurge\s{1,5}(?:binary|master)\s{1,5}logs\b|\breset\s{1,5}(?:master|binary\s{1,5}logs)\b|\bpg_terminate_backend\s{0,3}\("
     r"|\balter\s{1,5}system\s{1,5}set\s{1,5}(?:archive_|fsync|full_page|shared_preload|session_preload|ssl|log_)"
     r"|\bset\s{1,5}global\s{1,5}\w{0,40}(?:log_file|_file|secure_)\b|\binto\s{1,5}(?:out|dump)file\s{1,5}['\"]/(?!tmp/)"
+    r"|\balter\s{1,5}table\s{1,5}[\w.\"`]{1,80}\s{1,5}(?:delete\b|drop\s{1,5}partition\b)|\brevoke\s{1,5}[\w ,]{1,80}\s{1,5}on\b"
+    r"|\bset\s{1,5}global\s{1,5}(?:super_)?read_only\b|\bpg_drop_\w{1,40}\s{0,3}\(|\bdelete\s{1,5}(?:noprompt|archivelog|backup)\b"
+    r"|\bstop\s{1,5}(?:slave|replica)\b|\breset\s{1,5}(?:slave|replica)\b|\bshutdown\s{0,3}:\s{0,3}1"
     r"|\bshutdownServer\s{0,3}\("
-    r"|\bdropDatabase\s{0,3}\(|\.drop(?:Indexes)?\s{0,3}\(|\b(?:deleteMany|remove)\s{0,3}\(\s{0,3}\{\s{0,3}\}|\bDETACH\s{1,5}DELETE\b",
+    r"|\b_?drop(?:Database|User|Role|AllUsers\w{0,20}|AllRoles\w{0,20})\s{0,3}\(|\brs\.remove\s{0,3}\(|\b_drop\w{0,20}\s{0,3}\(|\.(?:drop|removeShard|removeUser)\w{0,30}\s{0,3}\(|\b(?:deleteMany|remove)\s{0,3}\(\s{0,3}\{\s{0,3}\}|\bDETACH\s{1,5}DELETE\b",
     re.IGNORECASE,
 )
 _CHANGES_ALL = re.compile(
@@ -53,6 +60,21 @@ _DATABASES = listed(
 )
 _STORES = re.compile(r":(?:9200|9201|5984|8983|8086|2379|8500|8200|6333|7474|8123|15672|19530|9090|7700|8108)(?:/|$)")
 _SENDERS = frozenset({"curl", "http", "https", "xh", "wget", "curlie", "httpie"})
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"})
+_ADDRESS = re.compile(r"https?://|:\d|[\w.-]{1,80}(?::\d{1,5})?/|[\w-]{1,40}(?:\.[\w-]{1,40}){1,5}$|localhost")
+_OWN = re.compile(
+    r"(?:https?://)?(?:[^@/]{0,60}@)?(?:localhost|127\.[\d.]{1,12}|0\.0\.0\.0|\[?::1\]?|host\.docker\.internal|[\w.-]{1,60}\.(?:test|localhost|local))?(?::\d{1,5})?(?:/|$)"
+)
+_SENDS = re.compile(r"-(?:d|F)|--(?:data|json|form|post-data|body)|-\w{0,4}d$")
+_VERBS = r"(?:delete|destroy|purge|remove|drop|wipe|terminate|revoke|deactivate|disable|truncate|transfer|archive|suspend|deprovision|decommission|uninstall|flush|erase)"
+_PATH_ENDS = re.compile(
+    rf"/(?:\w{{0,20}}[_:.-])?{_VERBS}(?:[_:.-]\w{{1,40}})?(?:/[\w.-]{{1,40}})?(?:[?#].{{0,200}})?$|[:?&]{_VERBS}\b|/(?:refunds|payouts|transfers|withdrawals)/?$",
+    re.IGNORECASE,
+)
+_BODY_ENDS = re.compile(
+    rf"[\"']{_VERBS}\w{{0,40}}[\"']\s{{0,3}}:\s{{0,3}}(?:true|[\"']?\*|\[\s{{0,3}}[\"'{{])|\bmutation\b[^}}]{{0,120}}\b{_VERBS}|<delete>|[\"']action[\"']\s{{0,3}}:\s{{0,3}}[\"']{_VERBS}",
+    re.IGNORECASE,
+)
 _LONGEST, _MOST = 20_000, 400
 
 
@@ -62,7 +84,7 @@ def on_kept(command: Command) -> Iterator[Finding]:
     rows = rows_of(program)
     words = _words(command) if rows else []
     for row in rows if "-help" not in words else ():
-        if row.fits(words) and not _for_trying(row.names(words), command):
+        if row.fits(words) and (names := row.names(words)) != ["help"] and not for_trying(names, command):
             yield doubtful(f"{program} {' '.join(word for word in words[:4] if word)[:60]}: {row.why}")
             return
     if program in _DATABASES:
@@ -83,22 +105,31 @@ def _words(command: Command) -> list[str]:
     return words
 
 
-def _for_trying(names: list[str], command: Command) -> bool:
+def for_trying(names: list[str], command: Command) -> bool:
     """Whether all that is named says that it is for trying, or the framework's own variable does (`RAILS_ENV=test`)."""
     if any(name.endswith("_ENV") and word.text in {"test", "development"} for name, word in command.environment):
         return True
+    if any(word.text in _WATCHING for word in command.argv[1:4]):
+        return False
     return bool(names) and all(_TRIAL.fullmatch(name) and not name.startswith(("/", "~", ".")) for name in names)
 
 
 def _in_databases(command: Command) -> Iterator[Finding]:
     for text in (*(word.text for word in command.argv[1:]), command.fed_text or ""):
-        ends = _ENDS_DATA.finditer(text[:_LONGEST])
-        changes = () if command.program in _IN_FILES else _CHANGES_ALL.finditer(text[:_LONGEST])
-        for found in itertools.chain(ends, changes):
-            named = next((name for name in found.groups() if name), "")
-            if not (named and (_TRIAL.fullmatch(named) or len(named) == 1 or _made_anew(named, text))):
-                yield doubtful(f"{command.program} deletes or changes data for good: {found[0].strip()[:60]}")
-                return
+        if found := ends_data(text, command.program):
+            yield doubtful(f"{command.program} deletes or changes data for good: {found[:60]}")
+            return
+
+
+def ends_data(text: str, program: str) -> str:
+    """Return the statement of the text that ends data for good, but for what is for trying; "" where none does."""
+    ends = _ENDS_DATA.finditer(text[:_LONGEST])
+    changes = () if program in _IN_FILES else _CHANGES_ALL.finditer(text[:_LONGEST])
+    for found in itertools.chain(ends, changes):
+        named = next((name for name in found.groups() if name), "")
+        if not (named and (_TRIAL.fullmatch(named) or len(named) == 1 or _made_anew(named, text))):
+            return found[0].strip()
+    return ""
 
 
 def _made_anew(name: str, text: str) -> bool:
@@ -112,10 +143,36 @@ def _made_anew(name: str, text: str) -> bool:
 
 
 def _over_http(command: Command) -> Iterator[Finding]:
-    """Indexes, keys and buckets of a store that is spoken to over HTTP."""
+    """What is deleted over HTTP, by method, path or body, where it is not this machine's own or for trying."""
     texts = [word.text[:2000] for word in command.argv[1:]]
-    ends = any(asked in text for text in texts for asked in ("_delete_by_query", "destructive_requires_name"))
-    if ends or any(text in {"DELETE", "-XDELETE", "--request=DELETE", "--method=DELETE"} for text in texts):
-        stored = [text for text in texts if _STORES.search(text)]
-        if stored and not all(_TRIAL.fullmatch(text.rsplit("/", 1)[-1]) for text in stored):
-            yield doubtful(f"{command.program} deletes what a database keeps")
+    addresses = [text for text in texts if _ADDRESS.match(text)]
+    stored = any(_STORES.search(text) for text in addresses)
+    if not stored and addresses and all(_OWN.match(text) for text in addresses):
+        return
+    if addresses and all(_TRIAL.fullmatch(text.rstrip("/").rsplit("/", 1)[-1]) for text in addresses):
+        return
+    method = _method(texts)
+    sends = method in {"POST", "PUT", "PATCH", "DELETE"} or any(map(_SENDS.match, texts))
+    if method == "DELETE" or any("_delete_by_query" in text or "destructive_requires_name" in text for text in texts):
+        yield doubtful(f"{command.program} deletes what {'a database' if stored else 'a service'} keeps")
+    elif sends and (any(map(_PATH_ENDS.search, addresses)) or any(map(_BODY_ENDS.search, texts))):
+        yield doubtful(f"{command.program} sends what ends something that a service keeps")
+
+
+def body_ends(text: str) -> bool:
+    """Whether what is sent says that something is ended (`{"drop_all": true}`, `mutation { deleteUser … }`)."""
+    return _BODY_ENDS.search(text) is not None
+
+
+def path_ends(text: str) -> bool:
+    """Whether the last parts of a path say that what it leads to is ended (`/statuses/destroy/1.json`)."""
+    return "/" in text and _PATH_ENDS.search(text) is not None
+
+
+def _method(texts: list[str]) -> str:
+    for before, text in zip(["", *texts], texts, strict=False):
+        if before in {"-X", "--request", "--method"} or text in _METHODS:
+            return text.upper()
+        if (text[:2] == "-X" and len(text) > 2) or text.startswith(("--request=", "--method=")):
+            return text[2:].rpartition("=")[2].upper()
+    return texts[0].upper() if texts and texts[0] in {"delete", "post", "put", "patch"} else ""

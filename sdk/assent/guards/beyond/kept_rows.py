@@ -26,7 +26,7 @@ aws rm s3://(?!\S*(?:test|tmp|dev|staging|preview))[^/]+/? -recursive
 aws s3 sync|mv -delete .*\b(?:empty|null)\b.*
 aws (?:delete|terminate|purge|batch-delete)-(?!message|tags?$|item$|object$|object-tagging|alarms|rule|log-stream|listener).* !-dry-run
 aws (?:schedule-key-deletion|disable-key|remove-.*|cancel-key-.*|stop-logging|release-address|close-account|leave-organization|deregister-.*)
-aliyun|tccli|bce|oci|ibmcloud|openstack|yc|scw|exo|vultr-cli|ovhcloud|nova|linode-cli|hcloud|doctl|civo|upctl (?:delete|terminate|destroy|remove|rm|purge|release).*|.*-(?:delete|rm|destroy)|\w*(?:Delete|Terminate|Release)\w*
+aliyun|tccli|bce|oci|ibmcloud|openstack|yc|scw|exo|vultr-cli|ovhcloud|nova|linode-cli|hcloud|doctl|civo|upctl (?:delete|terminate|destroy|remove|rm|purge|release).*|.*-(?:delete|rm|destroy)|\w*(?:Delete|Terminate|Release)\w* !profile
 gcloud (?:delete|purge|destroy) !revisions|tags|builds|operations|images
 gcloud storage rm -r|-recursive|-.*r.*
 gsutil rm -r|-.*[rR].*|.*\*.*
@@ -36,18 +36,18 @@ az delete|purge|delete-batch|remove-.* !tag|tags
 azcopy remove|rm
 firebase (?:.*:)?delete|.*:disable|.*:remove
 flyctl|fly destroy
-railway|render|vercel|netlify|now|wrangler|supabase|neonctl|pscale|turso|atlas|scalingo|clever|dokku delete|remove|rm|destroy|down|unlink|.*:(?:delete|destroy)
+railway|render|vercel|netlify|now|wrangler|supabase|neonctl|pscale|turso|atlas|scalingo|clever|dokku delete|remove|rm|destroy|down|.*:(?:delete|destroy)
 heroku .*:(?:destroy|reset|delete|wipe|purge)
 cf delete(?:-.*)?
 eksctl|kops|rosa|aws-nuke|az-nuke|cloud-nuke delete|purge|deprovision
 aws-nuke|cloud-nuke|gcp-nuke|azure-nuke .* !help
-kubectl|oc|k3s|microk8s|kubecolor|k delete (?:ns|namespaces?|pvc?|persistentvolumes?|persistentvolumeclaims?|nodes?|no|crds?|customresourcedefinitions?.*|sts|statefulsets?.*|clusterroles?|secrets?|all|projects?|machines?|clusters?)(?:[/,].*)?
+kubectl|oc|k3s|microk8s|kubecolor|k delete (?:ns|namespaces?|pvc?|persistentvolumes?|persistentvolumeclaims?|nodes?|no|crds?|customresourcedefinitions?.*|sts|statefulsets?.*|(?:cluster)?role(?:binding)?s?|secrets?|all|projects?|machines?|clusters?)(?:[/,].*)?
 kubectl|oc|k3s|microk8s|kubecolor|k delete -all|-a|-all-namespaces
 kubectl|oc|k drain -force|-delete-emptydir-data|-delete-local-data
 kubectl|oc|k scale -replicas=0 -all
 kubectl|oc|k replace -force
-kubeadm|k3s-uninstall.sh|rke2-uninstall.sh|rke|talosctl reset|remove|wipe
-helm|helm3 uninstall|delete|del
+kubeadm|k3s-uninstall.sh|microk8s|k0s|rke2-uninstall.sh|rke|talosctl reset|remove|wipe
+helm|helm3 uninstall|delete|del !plugin
 helmfile destroy|delete
 argocd delete|rm|delete-.*
 flux uninstall|delete
@@ -67,7 +67,9 @@ mysqladmin|mariadb-admin drop
 pg_dropcluster|pg_resetwal|pg_resetxlog .*
 createdb|initdb -force
 redis-cli|valkey-cli|keydb-cli flushall !get|set|ttl|type|exists|expire|del|help
-redis-cli|valkey-cli shutdown|debug nosave|segfault
+redis-cli|valkey-cli|keydb-cli shutdown|debug nosave|segfault
+redis-cli|valkey-cli|keydb-cli cluster|-cluster reset|del-node|forget
+redis-cli|valkey-cli|keydb-cli config requirepass|protected-mode|dbfilename|appendonly !get
 rails|rake|bundle db:(?:drop|reset|purge|migrate:reset|drop:all)(?::\w+)?
 prisma|npx|pnpm|yarn|bunx migrate|db reset|-force-reset
 drizzle-kit|typeorm|sequelize|sequelize-cli|knex|npx (?:schema:drop|db:drop|db:migrate:undo:all)
@@ -111,7 +113,32 @@ git push -mirror
 git push -d|-delete (?:\S*/)?(?:main|master|trunk|develop|prod\w*|release\S*)
 git push :(?:refs/heads/)?(?:main|master|trunk|develop|prod\w*|release\S*)
 npm|pnpm|yarn unpublish|deprecate
-npm|yarn owner|access|team|profile|token rm|remove|revoke|destroy|add|grant
+npm|pnpm|yarn owner|access|team|profile|token|org|dist-tag rm|remove|revoke|destroy|add|grant|status=public
+docker|podman trust revoke
+cf|eb stop|abort|restage
+vault operator generate-root|migrate|rekey
+terraform|tofu state push
+redis-cli|valkey-cli|keydb-cli flushdb -h|-u (?!localhost)\S*[a-z]\S*[.:]\S+
+docker secret|config rm|remove
+docker service scale|update .*=0|-replicas=0
+yarn npm remove
+yarn application|app|container -kill|-destroy|-signal
+fastlane nuke
+rsync -delete.* (?:\S*/)?(?:empty|null|nothing)/? \S+:.*
+zpool offline|detach|clear|split
+kubectl|oc|k certificate|adm deny|prune
+kubectl|oc|k destroy|purge|unjoin|decommission
+kubectl|oc|k delete tenants?|clusters?(?:\..*)?|volumes?(?:\..*)?|databases?(?:\..*)?|.*\.[a-z]+\.[a-z]+/.*|apps?|applications?
+kubectl|oc|k delete -raw
+kubectl|oc|k patch .*"selector".*none.*
+hdfs|hadoop namenode -format
+exim|exim4 -mrm|-mg
+dscl -delete
+dscl \. -delete
+loginctl terminate-user|kill-user
+gcloud users set-password
+svn delete|del|rm|remove|mv|move|rename \w+://.*
+tarsnap -d|-nuke
 cargo|gem|dotnet|nuget|hex|mix yank|owner|delete|hex\.(?:retire|owner) !-list
 twine|pypi-cleanup|pypi delete|-do-it
 skopeo|crane|oras|regctl|docker-ls delete|rm|tag\.delete
@@ -133,6 +160,50 @@ docker swarm|node leave|rm|demote
 ctr rm|remove|del .*\0.*
 kubectl|oc|k delete kube-system
 kubectl|oc|k taint|rollout -all|-a
+kubectl|oc|k taint .*:NoExecute
+az deployment create -mode=complete|complete
+az keys renew
+pass|gopass rm|remove -r\w*|-recursive|.*/.*|prod\w*
+pvesm free
+vgreduce -removemissing
+pvmove|vgexport|vgchange -an|-a
+sg_format -format
+sedutil-cli -reverttper|-revertnoerase|-yesirwwreverttper.*
+vmkfstools -u|-deletevirtualdisk
+megacli|megacli64|storcli|storcli64|perccli -cfglddel|-cfgclr|del|-pdclear
+hponcfg -r|-reset
+racadm resetconfig.*|systemerase|storage:.*
+ipmitool raw
+nvram -c
+efibootmgr -b
+zmprov da|dd|ddl|dc
+plesk -r|-remove
+salt-key -d
+hg strip
+hdfs dfsadmin -safemode
+drush site:install|site-install|si
+occ maintenance:mode
+php artisan down
+wp search-replace !-dry-run
+mix ecto\.rollback -all
+gitlab-backup|gitlab-rake|gitlab:backup:restore restore|gitlab:backup:restore
+git push -prune
+bpexpdate .*
+dltmqm|endmqm|tpm2_clear|tpm2_evictcontrol|mmdelnode|mmdelfs .*
+fdbcli -exec (?:clear|exclude|configure|coordinators|kill|lock).*
+stolonctl init|failkeeper|removekeeper
+tmsh load default
+multipath -f|-F
+iscsiadm -u|-logout|-o delete|-u|-logout
+lpadmin -x
+hasura apply|migrate -down
+kafka-storage|kafka-storage.sh format
+kafka-reassign-partitions|kafka-reassign-partitions.sh -cancel
+kubectl hibernate
+oc|kubectl|k scale dc/.* -replicas=0
+kc\.sh|kc import -override
+launchctl remove
+bpdbjobs|nbdelete .*
 # takes away what could bring back what is kept elsewhere
 aws -backup-retention-period 0
 aws -backup-retention-period=0
@@ -150,7 +221,7 @@ redis-cli|valkey-cli|keydb-cli replicaof|slaveof|module|acl (?!no$|list$|whoami$
 gh workflow disable
 # opens to others what is kept elsewhere
 aws mv s3://(?!\S*(?:test|tmp|dev|staging|preview))[^/]+/? -recursive
-aws put-bucket-policy|put-resource-policy|set-queue-attributes|put-repository-policy|put-key-policy|add-permission .*"\*".*|\*
+aws put-bucket-policy|put-resource-policy|set-queue-attributes|put-repository-policy|put-key-policy|add-permission .*"\*".*|\*|file://.*public.*
 aws .* -acl public-read.*
 aws authorize-security-group-ingress|create-network-acl-entry 0\.0\.0\.0/0|::/0|.*0\.0\.0\.0/0.*
 aws delete-public-access-block|put-public-access-block|modify-db-instance|modify-image-attribute|modify-snapshot-attribute .*=false.*|-publicly-accessible|.*all.*
@@ -174,6 +245,17 @@ snap|flatpak -purge|-delete-data
 nix-env|nix-channel|guix -if|-f https?://.*
 code|codium|cursor|windsurf -install-extension https?://.*
 # cuts the machine off, or changes what it starts
+cipher|cipher.exe /w.*
+manage-bde|manage-bde.exe -off
+ipsec down|stop
+ebtables|arptables -f|-flush
+conntrack -f|-flush
+ip xfrm flush|deleteall
+apparmor_parser -r|-remove !-replace
+semodule -r|-remove|-d|-disable
+snmpset .*
+firewall-cmd -remove-service=(?:ssh|https?)|-remove-(?:port|interface|rich-rule|source)=.*
+chage -e|-expiredate 0
 defaults write loginhook|logouthook|com.apple.loginwindow loginhook|logouthook
 schtasks|schtasks.exe /create|/change|/delete
 reg|reg.exe delete|add
