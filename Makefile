@@ -108,12 +108,15 @@ serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for ano
 # The checks are one shelf more. To be traced costs half as much again and more: with COVERAGE, what is tried on PostgreSQL
 # a second time runs beside it untraced (the floor that speaks to databases, in tests/storage, is traced on both).
 TWINS := kills durability cli api usecases cards
+# The types of the tests and examples are nearly half of what checks cost: `make check` has them, and `make test ALL=1`.
+SHIPPED := app channels sdk migrations
+TYPED :=
 .PHONY: test
 $(if $(ALL)$(COVERAGE),,test): JOBS = 8
-test: $(INSTALLED)  ## the checks, and all tests but twins and heavy ones (ALL=1: all, as CI; COVERAGE=1: all, what they reach, and its floor)
+test: $(INSTALLED)  ## the checks (types of what is shipped), and all tests but twins and heavy ones (ALL=1: all, as CI; COVERAGE=1: all, what they reach, and its floor)
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
 	$(IN_SHELVES) check $(addprefix shelf-,$(SHELVES)) \
-		$(if $(COVERAGE),$(addprefix twins-,$(TWINS)) PYTEST='$(BIN)/coverage run -m pytest -q',$(if $(ALL),,RING=test))
+		$(if $(COVERAGE),$(addprefix twins-,$(TWINS)) PYTEST='$(BIN)/coverage run -m pytest -q',$(if $(ALL),,RING=test TYPED='$(SHIPPED)'))
 	@$(if $(COVERAGE),$(BIN)/coverage combine --quiet && $(BIN)/coverage report)
 
 $(if $(COVERAGE),$(addprefix shelf-,$(TWINS))): RING = traced
@@ -144,7 +147,7 @@ $(addprefix shelf-,$(SHELVES)): shelf-%: $(INSTALLED)
 check: $(INSTALLED)  ## format, lint, types, floors, budgets, unused dependencies
 	@echo "format"; $(BIN)/ruff format --quiet --check . || { $(BIN)/ruff format --diff . | head -60; exit 1; }
 	@echo "lint"; $(BIN)/ruff check --quiet .
-	@echo "types"; $(BIN)/basedpyright
+	@echo "types"; $(BIN)/basedpyright $(TYPED)
 	@echo "floors"; $(BIN)/lint-imports --no-logo
 	@echo "dependencies"; $(BIN)/deptry .
 	@echo "budgets"; $(BIN)/python -m tests.project.file_budget
