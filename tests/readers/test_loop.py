@@ -190,7 +190,7 @@ BIG = {
     "marks": "e\u0301",
 }
 """Of each as much as makes a megabyte of a body."""
-SAMPLE = {"lines", "far"}
+SAMPLE = {"lines"}
 
 
 @requirement("S-61", "S-32")
