@@ -46,13 +46,17 @@ class RefusedError(Exception):
 
 def known() -> list[str]:
     """Return the revisions of this release, the oldest first."""
-    return [step.revision for step in reversed(list(ScriptDirectory.from_config(_config()).walk_revisions()))]
+    return _order(ScriptDirectory.from_config(_config()))
+
+
+def _order(script: ScriptDirectory) -> list[str]:
+    return [step.revision for step in reversed(list(script.walk_revisions()))]
 
 
 def bring(url: str, revision: str = _HEAD, *, may_lose: bool = False, told: Told = lambda _: None) -> None:
     """Go to `revision`, forward or, where rows `may_lose`, back; `told` hears of each step. Raises RefusedError."""
     script = ScriptDirectory.from_config(_config())
-    order = known()
+    order = _order(script)
     try:
         wanted = order[-1] if revision == _HEAD else _BASE if revision == _BASE else script.get_revision(revision)
     except CommandError:

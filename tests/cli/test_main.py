@@ -468,6 +468,7 @@ _WEBSOCKET = (
 
 
 @pytest.mark.process
+@pytest.mark.heavy
 def test_what_no_start_waits_for_is_there_for_the_first_who_asks(desk: Desk) -> None:
     with Served(desk, "--port", "0") as gateway:
         port = json.loads(gateway.says("address.bound"))["port"]
@@ -496,6 +497,7 @@ def test_a_taken_port_is_said_before_anything_starts(desk: Desk) -> None:
 
 
 @pytest.mark.process
+@pytest.mark.heavy
 def test_a_gateway_says_with_which_keys_it_seals(desk: Desk) -> None:
     with Served(desk, "--port", "0") as one:
         told = json.loads(one.says("secrets.loaded"))

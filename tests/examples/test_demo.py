@@ -157,6 +157,7 @@ def test_the_trail_calls_people_what_the_cards_call_them() -> None:
 
 @requirement("F-07")
 @puts_a_database_up
+@pytest.mark.heavy
 async def test_an_agent_that_was_dead_during_the_denial_is_told_no_and_asks_nobody_again(stage: Stage) -> None:
     wang = stage.visitors["wang"]
     stage.ask_agent(PAYMENTS["large"].order("2026-0500"))
@@ -187,6 +188,7 @@ async def test_a_small_payment_is_allowed_by_a_rule_and_nobody_is_asked(stage: S
 
 
 @puts_a_database_up
+@pytest.mark.heavy
 async def test_the_agents_log_shows_no_account_number(stage: Stage) -> None:
     stage.ask_agent(PAYMENTS["small"].order("2026-0700"))
     await until(stage.ledger.entries)

@@ -106,6 +106,7 @@ def test_the_model_understands_every_order_that_the_page_offers(button: str, lan
 
 @pytest.mark.process
 @puts_a_database_up
+@pytest.mark.heavy
 async def test_an_agent_that_was_dead_while_the_executor_paid_is_told_its_result(stage: Stage) -> None:
     stage.ask_agent(WIRE.order("2026-0701"))
     await seen(lambda: stage.feishu.view(stage.chat))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import TYPE_CHECKING
 
 from tests.places import ROOT
@@ -25,8 +26,9 @@ def shown(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
 def syntax(path: Path) -> ast.Module:
-    """Parse a file."""
+    """Parse a file, once: five tests go through all there are, and nobody changes a tree."""
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 

@@ -22,6 +22,7 @@ ELSEWHERE = {"colorama", "httpx2-jsfetch"}
 """What only other systems install (the lock says for which)."""
 
 
+@pytest.mark.heavy
 def test_no_package_comes_in_under_a_licence_that_is_not_allowed() -> None:
     assert {package.name: found for package in bill.packages() if (found := bill.refused(package))} == {}
     assert {package.name for package in bill.packages() if not package.licences} <= ELSEWHERE

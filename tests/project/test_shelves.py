@@ -34,6 +34,7 @@ KINDS = tuple(
 )
 FILES = tuple(sorted((ROOT / "tests").rglob("test_*.py")))
 BOTH_DATABASES = ROOT / "tests/storage"
+TYPED = frozenset[str](tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["basedpyright"]["include"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +66,25 @@ def _chooses(expression: str, marks: frozenset[str]) -> bool:
 @cache
 def lines_of(*words: str) -> tuple[Line, ...]:
     """Return the runs of pytest that `make` with these words would begin."""
-    # Of the plain run, whatever make started this one with.
-    given = {"ALL", "COVERAGE", "RING"}
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name not in given}
-    dry = subprocess.run(["make", "-n", *words], cwd=ROOT, env=plain, capture_output=True, text=True, check=True)
-    runs = [line for line in dry.stdout.splitlines() if re.search(r"pytest .*tests/", line)]
+    runs = [line for line in dry_run(*words).splitlines() if re.search(r"pytest .*tests/", line)]
     assert runs, words
     return tuple(map(_line, runs))
+
+
+def types_of(*words: str) -> frozenset[str]:
+    """Return the folders whose types `make` with these words would check."""
+    [named] = re.findall(r"; \S+/basedpyright\b(.*)$", dry_run(*words), re.MULTILINE)
+    return frozenset(named.split()) or TYPED
+
+
+@cache
+def dry_run(*words: str) -> str:
+    """Return what `make` with these words would do."""
+    # Of the plain run, whatever make started this one with.
+    given = {"ALL", "COVERAGE", "RING", "TYPED"}
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name not in given}
+    dry = subprocess.run(["make", "-n", *words], cwd=ROOT, env=plain, capture_output=True, text=True, check=True)
+    return dry.stdout
 
 
 def _line(run: str) -> Line:
@@ -133,6 +146,13 @@ def test_what_ci_calls_draws_every_example_and_the_rings_within_a_few() -> None:
         assert {line.profile for line in lines_of(*words)} == {None}, words
     for words in (("test",), ("quick",)):
         assert {line.profile for line in lines_of(*words)} == {"quick"}, words
+
+
+@pytest.mark.process
+def test_what_ci_calls_checks_all_types_and_the_middle_ring_those_of_what_is_shipped() -> None:
+    for words in (called_by_ci(), ("test", "ALL=1"), ("check",)):
+        assert types_of(*words) == TYPED, words
+    assert types_of("test") == TYPED - {"tests", "examples", "benchmarks"}
 
 
 def test_whoever_reads_the_readme_is_told_what_ci_calls() -> None:

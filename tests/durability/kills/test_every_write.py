@@ -121,10 +121,11 @@ async def killed_at(template: Path, folder: Path, chosen: list[tuple[str, int]],
 
 @requirement("F-01", "S-17")
 @pytest.mark.may_block  # it waits for processes, one after the other
-async def test_killed_at_a_few_writes_of_a_life(sqlite_template: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("few", [2, pytest.param(5, marks=pytest.mark.heavy)])
+async def test_killed_at_a_few_writes_of_a_life(sqlite_template: Path, tmp_path: Path, few: int) -> None:
     every = points(count_writes(sqlite_template, tmp_path, 1))
     assert len(every) > 12
-    chosen = every[:: len(every) // 5]
+    chosen = every[:: len(every) // few]
     # (The last one may fall into the clean end of the process, after everything was said.)
     assert await killed_at(sqlite_template, tmp_path, chosen, 1) >= len(chosen) - 1
 

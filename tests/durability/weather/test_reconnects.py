@@ -39,7 +39,8 @@ PATIENT = 600
 MANY = pytest.mark.parametrize(
     "many",
     [
-        pytest.param(500, marks=[pytest.mark.heavy, pytest.mark.timeout(240)]),
+        100,
+        pytest.param(500, marks=[pytest.mark.heavy, pytest.mark.whole, pytest.mark.timeout(240)]),
         pytest.param(20_000, marks=[pytest.mark.long, pytest.mark.timeout(3600)], id="20k"),
     ],
 )

@@ -238,7 +238,13 @@ def _all_found(bank: Bank, requests: list[dict[str, Any]], now: dict[str, str]) 
 
 
 @requirement("F-09", "F-48", "S-72")
-@pytest.mark.parametrize("place", ["payments.after", "outcome.before", "outcome.after", "payments.cut"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "payments.after",
+        *(pytest.param(each, marks=pytest.mark.heavy) for each in ("outcome.before", "outcome.after", "payments.cut")),
+    ],
+)
 async def test_killed_after_the_service_said_that_it_asks_its_people_the_next_one_asks_it_and_sends_nothing(
     sqlite_url: str, tmp_path: Path, place: str
 ) -> None:

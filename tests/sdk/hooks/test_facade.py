@@ -102,6 +102,7 @@ async def test_each_hook_has_a_span_where_a_tracer_is_configured() -> None:
 
 
 @pytest.mark.process
+@pytest.mark.heavy
 def test_a_wrong_return_is_a_type_error(tmp_path: Path) -> None:
     sample = tmp_path / "sample.py"
     sample.write_text(

@@ -92,6 +92,7 @@ async def test_a_call_waits_for_people_runs_as_they_approved_it_and_is_reported(
 
 
 @pytest.mark.parametrize("era", ERAS)
+@pytest.mark.heavy
 async def test_a_refusal_is_a_result_that_the_model_reads(bank: Bank, era: str) -> None:
     bank.gateway.rules = {"mcp__vault__fail": "deny"}
     async with bank.client("--name", "vault", era=era) as client:
@@ -105,6 +106,7 @@ async def test_a_refusal_is_a_result_that_the_model_reads(bank: Bank, era: str) 
 
 
 @pytest.mark.parametrize("era", ERAS)
+@pytest.mark.heavy
 async def test_what_the_server_asks_the_user_passes_and_the_call_is_approved_once(bank: Bank, era: str) -> None:
     async with bank.client(era=era) as client:
         running = asyncio.ensure_future(client.call_tool("pay_for", {"payee": "ACME"}))

@@ -134,13 +134,25 @@ CONTRACTED: dict[str, list[str]] = {}
 """What a step takes away, in the words of `taken_away`: only what the release before it has no use for any more."""
 
 
+THE_NEWEST = pytest.mark.parametrize(
+    "newest",
+    [
+        pytest.param(3, marks=pytest.mark.heavy),
+        pytest.param(None, marks=[pytest.mark.heavy, pytest.mark.whole], id="all"),
+    ],
+)
+"""`make test` looks at the steps that a change may have brought, the last ring at each there is."""
+
+
 @requirement("F-43")
-@pytest.mark.heavy
-def test_a_step_only_adds_so_that_gateways_of_the_release_before_go_on(empty_url: str) -> None:
-    run.bring(empty_url, BEFORE_RELEASES)
+@THE_NEWEST
+def test_a_step_only_adds_so_that_gateways_of_the_release_before_go_on(empty_url: str, newest: int | None) -> None:
+    released = [each for each in run.known() if each > BEFORE_RELEASES]
+    steps = released[-newest:] if newest else released
+    run.bring(empty_url, run.known()[-len(steps) - 1])
     before = look_at(empty_url)
     assert before.binds
-    for step in [each for each in run.known() if each > BEFORE_RELEASES]:
+    for step in steps:
         run.bring(empty_url, step)
         after = look_at(empty_url)
         assert taken_away(before, after) == CONTRACTED.get(step, []), step
@@ -242,14 +254,19 @@ def test_it_goes_where_it_is_told_or_says_why_not(database_url: str) -> None:
 
 
 @requirement("F-43", "F-39")
-@pytest.mark.heavy
-def test_a_step_that_dies_in_the_middle_leaves_the_one_before_and_is_run_again(empty_url: str) -> None:
+@THE_NEWEST
+def test_a_step_that_dies_in_the_middle_leaves_the_one_before_and_is_run_again(
+    empty_url: str, newest: int | None
+) -> None:
     """At every step: what it did is gone with it, on SQLite too, and the next migration goes on from there."""
 
     class KilledError(Exception):
         pass
 
-    for step in run.known():
+    steps = run.known()[-newest:] if newest else run.known()
+    if newest:
+        run.bring(empty_url, run.known()[-newest - 1])
+    for step in steps:
         present = find_present(empty_url)
         before = schema(empty_url)
 

@@ -172,7 +172,7 @@ async def test_cards_and_errands_go_before_their_requests_and_never_those_of_wha
 
 
 @requirement("S-53")
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.whole)])
 @pytest.mark.heavy
 async def test_rounds_that_race_each_other_and_people_lose_nothing_that_lives(
     either_gateway: Gateway, seed: int
