@@ -8,6 +8,7 @@ is read and judged anew.
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -24,6 +25,23 @@ OFTEN: Final = [column.name for column in REQUEST.kept if column.often and not c
 YOUNGER: Final = ("claimed_by", "elsewhere_id", "elsewhere_link")
 """Columns of an execution that are younger than seals: sealed where they say something, so that older seals hold."""
 EXECUTED: Final = [name for name in EXECUTION.inserted.names if name not in YOUNGER]
+
+YOUNGER_ASKED: Final[dict[str, str | int | None]] = {
+    "sub_agent": None,
+    "alone": 0,
+    "cc": "[]",
+    "host_event": None,
+    "evidence": "[]",
+    "requester_proof": None,
+}
+"""Columns of what is asked that are younger than seals, with what says nothing: sealed where they say something else,
+so that what was sealed before they were there holds."""
+ASKS: Final = [
+    column.name
+    for column in REQUEST.kept
+    if not (column.often or column.derived or column.key or column.name in YOUNGER_ASKED)
+]
+_asks: Callable[[Any], tuple[object, ...]] = itemgetter(*ASKS)
 
 _lasting: Callable[[Any], tuple[object, ...]] = itemgetter(*list(REQUEST.lasting))
 _state: Callable[[Any], tuple[object, ...]] = itemgetter(
@@ -65,6 +83,13 @@ class Known(NamedTuple):
     request: ConfirmationRequest | None = None
 
 
+def digest_of(request_id: str, org: str, columns: Mapping[str, object]) -> str:
+    """Return the digest of what a request asks, of its columns as they read when nothing is encrypted."""
+    # `ascii` writes texts, whole numbers and None in one way on every version of Python, and at the speed of C.
+    younger = [(name, columns[name]) for name, nothing in YOUNGER_ASKED.items() if columns[name] != nothing]
+    return hashlib.sha256(ascii((request_id, org, *_asks(columns), *younger)).encode()).hexdigest()
+
+
 def moved_of(rows: Sequence[Row]) -> Moved:
     """Return what steps have changed, as the rows say it."""
     decisions = [_decision(each) for each in rows if each["decision_id"]]
@@ -97,25 +122,25 @@ def kept_of(row: Mapping[str, object], bound_digest: object) -> tuple[object, ..
 
 def find_known(tx: Tx, request_id: str) -> Known | None:
     """Return what is remembered of a request."""
-    return cast("Known | None", _memory(tx).get(request_id))
+    return cast("Known | None", _all_known(tx).get(request_id))
 
 
 def remember(tx: Tx, request_id: str, known: Known) -> None:
     """Remember a row, if it is not too long; what was remembered of it before is forgotten."""
-    memory = _memory(tx)
-    before = cast("Known | None", memory.pop(request_id, None))
+    all_known = _all_known(tx)
+    before = cast("Known | None", all_known.pop(request_id, None))
     if known.request is not None and not _reads_back(known.request):
         return
     if (before is None or before.kept is not known.kept) and len(repr(known.kept)) > _LONGEST:
         return
-    memory[request_id] = known
-    if len(memory) > _MOST:
-        memory.popitem(last=False)
+    all_known[request_id] = known
+    if len(all_known) > _MOST:
+        all_known.popitem(last=False)
 
 
 def forget(tx: Tx, request_id: str) -> None:
     """Forget a row: what it asks is written anew."""
-    _memory(tx).pop(request_id, None)
+    _all_known(tx).pop(request_id, None)
 
 
 def _reads_back(request: ConfirmationRequest) -> bool:
@@ -128,5 +153,5 @@ def _reads_back(request: ConfirmationRequest) -> bool:
     return not told and all(decision.evidence.shown_at is None for decision in request.decisions)
 
 
-def _memory(tx: Tx) -> OrderedDict[str, object]:
+def _all_known(tx: Tx) -> OrderedDict[str, object]:
     return tx.vault.shown if tx.vault is not None else OrderedDict[str, object]()

@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, select
 
 from app.storage.engine.transaction import Statement
 from app.storage.identity.vault import show
-from app.storage.requests.known import Known, find_known, kept_of, moved_of, remember
+from app.storage.requests.known import Known, digest_of, find_known, kept_of, moved_of, remember
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.tables.tables import decisions, executions, grants, requests
 from app.telemetry.tracing import Met
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Row, Tx
-
-YOUNGER_ASKED: Final[dict[str, str | int | None]] = {
-    "sub_agent": None,
-    "alone": 0,
-    "cc": "[]",
-    "host_event": None,
-    "evidence": "[]",
-    "requester_proof": None,
-}
-"""Columns of what is asked that are younger than seals, with what says nothing: sealed where they say something else,
-so that what was sealed before they were there holds."""
-ASKS: Final = [
-    column.name
-    for column in REQUEST.kept
-    if not (column.often or column.derived or column.key or column.name in YOUNGER_ASKED)
-]
-_asks: Callable[[Any], tuple[object, ...]] = itemgetter(*ASKS)
 
 
 def read_known(tx: Tx, rows: Sequence[Row]) -> Known:
@@ -56,13 +37,6 @@ def read_known(tx: Tx, rows: Sequence[Row]) -> Known:
     if row["unread"] is None:
         remember(tx, row["id"], found)
     return found
-
-
-def digest_of(request_id: str, org: str, columns: Mapping[str, object]) -> str:
-    """Return the digest of what a request asks, of its columns as they read when nothing is encrypted."""
-    # `ascii` writes texts, whole numbers and None in one way on every version of Python, and at the speed of C.
-    younger = [(name, columns[name]) for name, nothing in YOUNGER_ASKED.items() if columns[name] != nothing]
-    return hashlib.sha256(ascii((request_id, org, *_asks(columns), *younger)).encode()).hexdigest()
 
 
 AGGREGATE = (

@@ -12,7 +12,7 @@ from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.identity.vault import hidden
 from app.storage.requests.decisions import drop_decision
-from app.storage.requests.known import Known, find_known, forget, kept_of, moved_to, remember
+from app.storage.requests.known import Known, digest_of, find_known, forget, kept_of, moved_to, remember
 from app.storage.requests.request_rows import AGGREGATE, request_from_rows
 from app.storage.requests.sealing import read_sealed, seals_of
 from app.storage.statements.together import Rank, inserting, saving
@@ -135,7 +135,7 @@ def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
     """Write a new request."""
     columns = REQUEST.inserted(request)
     moved = moved_to(request, columns)
-    sealed = seals_of(tx, request, moved, asked=columns)
+    sealed = seals_of(tx, request, moved, asked=digest_of(request.id, request.call.org, columns))
     kept = _hidden(tx, request, columns)
     traceparent = tx.traced.parent if tx.traced is not None else None
     tx.gather(OPENED, **kept, **sealed._asdict(), traceparent=traceparent)
@@ -262,7 +262,7 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
     if known is not None and known.request is not before:
         known = None
     moved = moved_to(after, columns, known)
-    sealed = seals_of(tx, after, moved, asked=columns if more else None)
+    sealed = seals_of(tx, after, moved, asked=digest_of(after.id, after.call.org, columns) if more else None)
     if more:
         kept = {**_hidden(tx, after, columns), **sealed._asdict()}
         forget(tx, before.id)

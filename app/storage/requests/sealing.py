@@ -21,13 +21,13 @@ from app.domain.lifecycle.restored import is_open
 from app.domain.trail.audit import Kind, Record
 from app.storage.exhibits.exhibits import exhibits_fault
 from app.storage.identity.vault import DESTROYED
-from app.storage.requests.known import EXECUTED, OFTEN, YOUNGER, moved_of, remember
-from app.storage.requests.request_rows import ASKS, digest_of, request_from_rows
+from app.storage.requests.known import ASKS, EXECUTED, OFTEN, YOUNGER, moved_of, remember
+from app.storage.requests.request_rows import request_from_rows
 from app.storage.tables.request_columns import DECISION, GRANT
 from app.storage.trail.audit_chain import was_said
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Row, Tx
@@ -57,13 +57,13 @@ before it was there would be taken for forged."""
 _NOTHING_YOUNGER = (None,) * len(YOUNGER)
 
 
-def seals_of(tx: Tx, request: ConfirmationRequest, moved: Moved, *, asked: Mapping[str, object] | None) -> Seal:
-    """Return what seals a request as it is to be written. `asked` are its columns where what it asks is written anew.
+def seals_of(tx: Tx, request: ConfirmationRequest, moved: Moved, *, asked: str | None = None) -> Seal:
+    """Return what seals a request as it is to be written. `asked` is the digest of what it asks, if that is new.
 
     Without a key (a tool beside the database) it has no seal, and is refused wherever something could come of it.
     """
     if asked is not None:
-        tx.bound[request.id] = digest_of(request.id, request.call.org, asked)
+        tx.bound[request.id] = asked
     bound = tx.bound.get(request.id)
     seal = None
     if tx.seals is not None and bound is not None:
