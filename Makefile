@@ -42,7 +42,7 @@ FRAMEWORKS := frameworks crewai
 # The tests stand on shelves, each a process of its own that collects only what it runs; make runs JOBS of them side by
 # side, the longest first. (Workers that are handed test by test cost half as much again, in collecting and reporting;
 # and a shelf more costs a second and a half, in importing.)
-SHELVES := sdk hosts kills rest durability cli api usecases channels cards storage project
+SHELVES := rest sdk hosts kills frameworks durability cli rules api usecases channels cards storage project
 ON_kills := tests/durability/kills
 ON_durability := tests/sabotage $(filter-out $(ON_kills),$(patsubst %/,%,$(wildcard tests/durability/*/)) $(wildcard tests/durability/test_*.py))
 ON_cli := tests/cli tests/console
@@ -54,6 +54,8 @@ ON_cards := $(addprefix tests/usecases/,cards permits upkeep voters)
 ON_usecases := $(filter-out $(ON_cards),$(patsubst %/,%,$(wildcard tests/usecases/*/)) $(wildcard tests/usecases/test_*.py))
 ON_hosts := $(addprefix tests/sdk/,command gate sandbox)
 ON_sdk := $(filter-out $(ON_hosts),$(patsubst %/,%,$(wildcard tests/sdk/*/)))
+ON_rules := tests/domain tests/policies
+ON_frameworks := tests/frameworks
 ON_rest := $(filter-out tests/usecases tests/durability tests/sdk $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
 PYTEST = $(BIN)/pytest -q
 # Whoever runs several shelves is one run: they share a PostgreSQL.
