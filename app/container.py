@@ -381,8 +381,8 @@ class Container:
         with suppress(AssentError):
             await self.lineage.flush()
         with suppress(AssentError):
-            await self.keys.note_uses()
             await self.replicas.leave()
+            await self.keys.note_uses()
         await self.renew_access.finish()
         await self.configuration.close()
         await self.heads.note()

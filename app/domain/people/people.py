@@ -94,10 +94,9 @@ class Staff:
     """
 
     rosters: Mapping[GroupSource, frozenset[str]] = field(default_factory=dict[GroupSource, "frozenset[str]"])
+    """Without the groups of which the platform has not said a word since the start."""
     joined: tuple[Person, ...] = ()
     turned_away: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
-    untold: frozenset[GroupSource] = frozenset()
-    """Groups of which the platform has not said a word since the start: nobody is in them yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +146,7 @@ class Directory:
         written = {key: person for key, person in self.people.items() if not person.joined}
         joined = {email_key(person.email): person for person in staff.joined if person.email in members}
         people = written | {key: person for key, person in joined.items() if key not in written}
-        untold = {name for name, at in self.sources.items() if at in staff.untold or at not in staff.rosters}
+        untold = {name for name, source in self.sources.items() if source not in staff.rosters}
         return replace(
             self,
             people=people,

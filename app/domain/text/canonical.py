@@ -95,9 +95,9 @@ def _is_simple(value: object, max_depth: int = MAX_DEPTH, max_values: int | None
         within: list[object] = []
         is_leaf = True
         for part in level:
-            kind = type(part)
-            if isinstance(part, str) and part.isascii():
+            if type(part) is str and part.isascii():
                 continue  # most are
+            kind = type(part)
             if kind is list:
                 within.extend(cast("list[object]", part))
                 is_leaf = False

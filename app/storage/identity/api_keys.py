@@ -33,8 +33,6 @@ _PUT_HASH = Statement(
     .where(api_keys.c.org == bindparam("for_org"), api_keys.c.id == bindparam("key_id"))
     .values(secret_hash=bindparam("after"))
 )
-
-
 _PUT_USE = Statement(
     update(api_keys)
     .where(
@@ -48,7 +46,7 @@ _PUT_USE = Statement(
 
 def put_use(tx: Tx, key_id: str, at: datetime) -> None:
     """Keep when a key was used, unless a later use is known, from another replica."""
-    tx.run(_PUT_USE, for_org=tx.org, key_id=key_id, at=to_us(at))
+    tx.write(_PUT_USE, for_org=tx.org, key_id=key_id, at=to_us(at))
 
 
 def put_hash(tx: Tx, key_id: str, after: str) -> None:

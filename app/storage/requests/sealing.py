@@ -82,8 +82,6 @@ def read_sealed(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest | None:
     try:
         request = request_from_rows(tx, rows)
         why = None if tx.seals is None else row["unread"] or _fault(tx, rows, request)
-        if why is None and tx.seals is not None and row["seal"] is not None and row["known"].request is None:
-            remember(tx, request.id, row["known"]._replace(moved=(row["seal"], moved_of(rows)), request=request))
     except (ValueError, KeyError, TypeError, ArithmeticError, AssentError):
         request, why = None, "it cannot be read"
     if why is None:
@@ -120,8 +118,11 @@ def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | N
     known: Known = row["known"]
     if known.digest != bound:
         return "what it asks is not what was asked"
-    if known.request is None and (why := _seal_fault(tx, request.id, bound, seal, moved_of(rows))) is not None:
-        return why
+    if known.request is None:
+        moved = moved_of(rows)
+        if (why := _seal_fault(tx, request.id, bound, seal, moved)) is not None:
+            return why
+        remember(tx, request.id, known._replace(moved=(seal, moved), request=request))
     return exhibits_fault(tx, request.id, request.call.evidence) if request.call.evidence else None
 
 

@@ -112,8 +112,8 @@ class FetchGroups:
             if (told := len(rolls[source].people) + len(rolls[source].joined)) < len(each.accounts):
                 log.info("group.partly_known", group=source.source, accounts=len(each.accounts), people=told)
         staff = await self._members.settle(org, rolls, directory)
-        untold = frozenset(source for source in listed if (org, source) not in self._told)
-        self._book.staff(org, replace(staff, untold=untold))
+        told = {source: people for source, people in staff.rosters.items() if (org, source) in self._told}
+        self._book.staff(org, replace(staff, rosters=told))
         return rolls
 
 

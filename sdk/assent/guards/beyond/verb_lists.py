@@ -26,9 +26,9 @@ ENDS_BEHIND = listed(
 ENDS_WHEN_SURE = listed(
     "stop rollback release offline cancel kill pause down halt off reboot restart clean cleanup fail force reject abort close quit restore replace"
 )
+"""Everyday words for what runs here; with a word that asks not to be asked (`--force`, `--all`) they end something."""
 ENDS_DEEP = listed("stop cancel kill pause halt off cleanup down clean release reject mute disconnect")
 """So they do as a command of a command (`app stop prod`): who has such can reach far."""
-"""Everyday words for what runs here; with a word that asks not to be asked (`--force`, `--all`) they end something."""
 GIVEN = listed(
     "silence silences mute mutes downtime payout payouts refund refunds transfer transfers payment payments charge charges withdrawal withdrawals"
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from assent.guards.beyond.kept import body_ends, ends_data, path_ends
 from assent.guards.beyond.verb_lists import COPIES, ENDS, SMALL, SMALL_OPTIONS, SURE
 from assent.guards.beyond.verb_words import meaning, split
+from assent.shell.lists import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,22 +45,7 @@ _STATEMENT = re.compile(
     r"|code|a)",
     re.IGNORECASE,
 )
-_SAYS = frozenset(
-    {
-        "m",
-        "message",
-        "body",
-        "title",
-        "description",
-        "comment",
-        "notes",
-        "reason",
-        "text",
-        "summary",
-        "subject",
-        "prompt",
-    }
-) | {"p"}
+_SAYS = listed("m message body title description comment notes reason text summary subject prompt p")
 _CALLS = re.compile(
     r"\.(?:destroy|drop)[A-Za-z]{0,30}!?\s{0,3}(?:\(|$)"
     r"|\b(?:delete|destroy|drop|truncate|remove|purge|flush)_?"
