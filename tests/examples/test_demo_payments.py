@@ -25,7 +25,7 @@ from tests.fixtures.demo_stage import stage
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page
+    from playwright.async_api import Locator, Page
 
     from examples.demo.stage import Stage
 
@@ -126,10 +126,16 @@ async def test_an_agent_that_was_dead_while_the_executor_paid_is_told_its_result
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-async def approve_in_feishu(page: Page) -> None:
+async def press_approve(page: Page) -> Locator:
     approve = page.locator("#feishu").get_by_role("button", name="Approve", exact=True)
     await expect(approve).to_be_visible(timeout=PATIENCE)
     await approve.click()
+    return approve
+
+
+async def approve_in_feishu(page: Page) -> None:
+    """Approve, and wait until the card says so: on a slow day it is else this card that the next press finds."""
+    await expect(await press_approve(page)).to_have_count(0, timeout=PATIENCE)
 
 
 @pytest.mark.heavy
@@ -166,8 +172,8 @@ async def test_in_the_page_a_new_payee_takes_what_is_typed_and_not_a_click(stage
         await page.locator("#ask-stranger").click()
         typed = page.locator("#feishu input[name=approve_typed]")
         await typed.fill("WR0N-GC0D", timeout=PATIENCE)
-        await approve_in_feishu(page)
-        await expect(page.locator("#feishu-toasts .toast")).to_contain_text("Tries left: 2")
+        await press_approve(page)
+        await expect(page.locator("#feishu-toasts .toast")).to_contain_text("Tries left: 2", timeout=PATIENCE)
         await expect(page.locator("#trail")).to_contain_text(
             "what was typed does not stand on the card", timeout=PATIENCE
         )
@@ -192,7 +198,7 @@ async def test_an_executor_that_was_dead_during_the_approval_is_started_by_the_m
     async with serve_page(stage) as url, open_page(url) as page:
         await approve_in_feishu(page)
         await page.locator("#kill-executor").click()
-        await expect(page.locator(".machine.dead")).to_contain_text("Executor")
+        await expect(page.locator(".machine.dead")).to_contain_text("Executor", timeout=PATIENCE)
         await page.locator("#ask-wire").click()
         await approve_in_feishu(page)
         await expect(page.locator("#hint")).to_contain_text("Start the executor", timeout=PATIENCE)
