@@ -66,7 +66,7 @@ class Office:
             env=self._environ(),
             capture_output=True,
             text=True,
-            timeout=55,
+            timeout=240,
             check=False,
         )
 

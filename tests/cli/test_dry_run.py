@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.process
 
-BOUND = 30
+BOUND = 240
 
 RULES = """\
 org: acme

@@ -432,7 +432,7 @@ class Served:
 
     def end(self) -> tuple[int, str]:
         """Wait for its end; its code and what it said."""
-        _, rest = self.process.communicate(timeout=20)
+        _, rest = self.process.communicate(timeout=240)
         return self.process.returncode, "".join(self.lines) + rest
 
 

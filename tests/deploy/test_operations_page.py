@@ -200,7 +200,7 @@ def _dumped_with_the_servers_own(folder: Path, backs_up: str) -> None:
     environ = {"PATH": os.environ["PATH"], "PGHOST": host, "PGOPTIONS": "-c assent.org=*"}
     with (folder / file).open("wb") as out:
         command = ["pg_dump", *shlex.split(words)]
-        subprocess.run(command, env=environ, stdout=out, check=True, timeout=60)
+        subprocess.run(command, env=environ, stdout=out, check=True, timeout=240)
     assert (folder / file).stat().st_size > 10_000
 
 

@@ -30,7 +30,7 @@ class Server:
         command = [str(self._server.bin_path / "pg_ctl"), "-D", str(self._server.pgdata), "-w", *arguments]
         user = self._server.system_user
         subprocess.run(
-            command, check=True, capture_output=True, timeout=30, **({"user": user} if user else {}), cwd="/"
+            command, check=True, capture_output=True, timeout=240, **({"user": user} if user else {}), cwd="/"
         )
 
     def checkpoint(self) -> None:

@@ -61,7 +61,7 @@ async def place(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Asy
                 "ASSENT_BACKUP_PASSWORD",
             )
             environ = {**os.environ, "PGHOST": str(socket), **dict.fromkeys(names, "postgres")}
-            done = subprocess.run(words, env=environ, check=False, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(words, env=environ, check=False, capture_output=True, text=True, timeout=240)
             assert done.returncode == 0, done.stderr
 
         def put_back(copy: Path) -> None:

@@ -146,7 +146,7 @@ class Home:
                 stdin=terminal,
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=240,
                 check=False,
             )
         finally:
@@ -190,7 +190,7 @@ def test_the_lines_of_a_program_gate_it(name: str, gateway: StubGateway, tmp_pat
         env=home.environ,
         input=json.dumps(sample.raw).encode(),
         capture_output=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert b"told to deny" in said.stdout

@@ -83,7 +83,7 @@ def test_the_example_agent_pays_once_and_carries_on(tmp_path: Path) -> None:
         assert second.stdout is not None
         carried_on = second.stdout.readline()
         gateway.decide(gateway.pending(), "deny", reason="once is enough")
-        rest, _ = second.communicate(timeout=20)
+        rest, _ = second.communicate(timeout=240)
         states = [request["state"] for request in gateway.requests()]
     grant = re.search(r"carried on with oa__purchase_pay: Ran\(result='paid 80000 CNY to .*, key (\w+)'\)", carried_on)
     assert grant is not None, carried_on
@@ -175,7 +175,13 @@ def test_the_five_minutes_of_hooks_print_what_the_page_says(block: str, tmp_path
     environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "sdk")}
 
     ran = subprocess.run(
-        [sys.executable, "-c", block], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", block],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=True,
     )
 
     assert told

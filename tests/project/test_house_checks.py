@@ -25,7 +25,7 @@ def ruff_codes(source: str, *, filename: str) -> set[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=240,
         cwd=ROOT,
     )
     return {finding["code"] for finding in json.loads(done.stdout)}

@@ -69,7 +69,7 @@ def effects_of_importing(names: list[str], root: str) -> list[Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=240,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([root, f"{root}/sdk"])},
         cwd=root,
     )
@@ -228,7 +228,7 @@ def test_a_start_loads_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=240,
         env={
             "PATH": os.environ["PATH"],
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "sdk")]),

@@ -87,7 +87,7 @@ def skeleton(text: str) -> str:
 def _foreign(text: str) -> Iterator[Finding]:
     words = list(dict.fromkeys(_WORD.findall(text)))
     # A language of its own is no disguise: where one word has letters that no Latin letter looks like, all may stand.
-    honest = {_script(char) for word in words for char in word if char.isalpha() and char not in _LATIN_TWINS}
+    honest = {_script(char) for char in set("".join(words)) if char.isalpha() and char not in _LATIN_TWINS}
     left = _MOST_FOUND
     for word in words:
         look = _look(word, honest)
@@ -104,15 +104,16 @@ def _look(word: str, honest: set[str]) -> Look | None:
         return None
     if unicodedata.normalize("NFKC", word) != word:
         return Look.FORMED
-    scripts = {_script(char) for char in word if char.isalpha()}
+    chars = set(word)  # a word may be a megabyte of one letter
+    scripts = {_script(char) for char in chars if char.isalpha()}
     if "LATIN" in scripts:
         scripts -= _BESIDE_LATIN - {"LATIN"}
     if len(scripts - _BESIDE_LATIN) + ("LATIN" in scripts) > 1:
         return Look.MIXED
-    if any(unicodedata.decimal(char, None) is not None and not char.isascii() for char in word):
+    if any(unicodedata.decimal(char, None) is not None and not char.isascii() for char in chars):
         return Look.DIGITS
-    twins = [char for char in word if char in _LATIN_TWINS]
-    if twins and (scripts == {"LATIN"} or (len(twins) == len(word) and not scripts & honest)):
+    twins = chars & _LATIN_TWINS.keys()
+    if twins and (scripts == {"LATIN"} or (twins == chars and not scripts & honest)):
         return Look.BORROWED
     return None
 

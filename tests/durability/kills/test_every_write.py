@@ -64,7 +64,7 @@ def live(template: Path, folder: Path, requests: int, *tracing: str) -> Life:
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=240,
         cwd=ROOT,
         env={"PYTHONPATH": f"{ROOT}:{ROOT / 'sdk'}", "PYTHONDONTWRITEBYTECODE": "1"},
     )

@@ -108,7 +108,7 @@ class Agent:
     @staticmethod
     def heard(process: subprocess.Popen[bytes]) -> str:
         try:
-            said, trouble = process.communicate(timeout=20)
+            said, trouble = process.communicate(timeout=240)
         finally:
             process.kill()
         return said.decode().strip() or trouble.decode()
@@ -180,7 +180,7 @@ async def _killed_and_back(
         await until("its card is out", lambda: watched.posted(request))
         await _decide(watched, request, verdict)
     process.kill()
-    assert process.communicate(timeout=20)[0] == b""
+    assert process.communicate(timeout=240)[0] == b""
     await until("its card is out", lambda: watched.posted(request))
     if while_dead and moment != "told":
         await _decide(watched, request, verdict)

@@ -97,7 +97,7 @@ def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=40,
+        timeout=240,
     )
 
 

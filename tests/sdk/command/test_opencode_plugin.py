@@ -42,7 +42,7 @@ def start(hook: HookLine, text: str | None = None) -> subprocess.Popen[bytes]:
 
 def end(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     try:
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=240)
     finally:
         process.kill()
     assert out, err

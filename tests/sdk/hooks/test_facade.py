@@ -126,7 +126,7 @@ def test_a_wrong_return_is_a_type_error(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert {fault["range"]["start"]["line"] + 1 for fault in json.loads(checked.stdout)["generalDiagnostics"]} == {

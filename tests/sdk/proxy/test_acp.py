@@ -213,7 +213,7 @@ def test_as_a_program_it_answers_its_agent(gateway: StubGateway, tmp_path: Path)
     gateway.arrived("check", within=30.0)
     gateway.decide("req_0001", "approved")
     told = process.stderr.readline()
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=240)
     assert (process.returncode, out) == (0, b"")
     assert json.loads(told)["result"]["outcome"]["optionId"] == "2"
     assert gateway.only.state == "unknown"
