@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import time
@@ -11,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
+from msgspec import json as fast_json
 
 from assent.hooks.ready.redact import redact as without_secrets
 
@@ -151,19 +151,18 @@ _OUR_ID = re.compile(r"[a-z]{1,5}_[a-z2-7]{32}")
 """An id as `RandomIds` makes them: known to be no secret without a look at each shape of one."""
 
 
-def log_act(event: str, **facts: str | float | None) -> None:
-    """Say in one line who did what to which request; nothing before `configure_logs`.
+def log_acts(acts: Iterable[tuple[str, Mapping[str, object]]]) -> None:
+    """Say in one line each who did what to which request, all in one write; nothing before `configure_logs`.
 
     Such lines are made of words of ours, so they take a short way: an agent's call writes half a dozen of them, and the
     library looks up for each of its records which file, line, thread and process it is of. Facts that are None, no
     plain word, or look like a secret, are left out.
     """
-    if _acts.handlers:
-        _log_acts([(event, facts)])
-
-
-def _log_acts(acts: Iterable[tuple[str, Mapping[str, object]]]) -> None:
+    if not _acts.handlers:
+        return
     said = [(event, {name: fact for name, fact in facts.items() if _may_be_said(fact)}) for event, facts in acts]
+    if not said:
+        return
     record = logging.LogRecord.__new__(logging.LogRecord)
     now = time.time()  # noqa: TID251 - when the lines were written, as in every other one
     vars(record).update(_BLANK, msg=said[0][0], said=said, created=now)
@@ -209,8 +208,7 @@ def log_records(records: Mapping[str, Iterable[Committed]]) -> None:
             record = item.record
             said = {name: fact for name in _REPEATED if isinstance(fact := record.facts.get(name), str)}
             acts.append((record.kind.value, {"org": org, "actor": record.actor, "request": item.request_id, **said}))
-    if acts:
-        _log_acts(acts)
+    log_acts(acts)
 
 
 def _may_be_said(fact: object) -> bool:
@@ -237,6 +235,6 @@ class _ActFormatter(logging.Formatter):
 
     def _line(self, event: str, said: Mapping[str, object], at: str) -> str:
         if self._as_json:
-            return json.dumps({"event": event, **said, "level": "info", "timestamp": at})
+            return fast_json.encode({"event": event, **said, "level": "info", "timestamp": at}).decode()
         facts = " ".join([f"{name}={fact}" for name, fact in said.items()])
         return f"{at} [info     ] {event:<30} {facts}"

@@ -19,10 +19,10 @@ from structlog.contextvars import bind_contextvars
 from app.api.wire.operations import describe
 from app.api.wire.problems import answer_to
 from app.api.wire.routes import PlainRoute
-from app.telemetry.logs import log_act
+from app.telemetry.logs import log_acts
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -108,6 +108,7 @@ class Front:
         self._framework = framework
         self._told = told
         self._has_more = has_more
+        self._answered: list[tuple[str, Mapping[str, object]]] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one call of HTTP; whatever else it is goes on as it is."""
@@ -154,19 +155,30 @@ class Front:
             self._told.telemetry.answered(route, status, seconds)
         if scope["method"] not in _LOOKING or b"claim_id=" in query:
             key = state.get("key")
-            log_act(
-                "call.answered",
-                method=scope["method"],
-                route=route,
-                status=status,
-                ms=round(seconds * 1000, 1),
-                org=key and key.org,
-                actor=key and key.holder,
-                request=state.get("request_id") or scope.get("path_params", {}).get("request_id"),
-                call=call_id,
-                trace=trace,
+            self._log(
+                {
+                    "method": scope["method"],
+                    "route": route,
+                    "status": status,
+                    "ms": round(seconds * 1000, 1),
+                    "org": key and key.org,
+                    "actor": key and key.holder,
+                    "request": state.get("request_id") or scope.get("path_params", {}).get("request_id"),
+                    "call": call_id,
+                    "trace": trace,
+                }
             )
         return route
+
+    def _log(self, facts: Mapping[str, object]) -> None:
+        """Log an answer together with the others of this turn of the loop: a commit wakes many callers at once."""
+        self._answered.append(("call.answered", facts))
+        if len(self._answered) == 1:
+            asyncio.get_running_loop().call_soon(self._write)
+
+    def _write(self) -> None:
+        answered, self._answered = self._answered, []
+        log_acts(answered)
 
     def _names(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str | None]:
         """Return the call's id and the trace that it is part of, as far as the caller named them well."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from app.telemetry.logs import _ActFormatter, log_act  # pyright: ignore[reportPrivateUsage] - the lines as they are written
+from app.telemetry.logs import _ActFormatter, log_acts  # pyright: ignore[reportPrivateUsage] - the lines as they are written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ class Lines(logging.Handler):
         self.said: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.said.append(self.format(record))
+        self.said.extend(self.format(record).splitlines())
 
     def of(self, event: str) -> list[dict[str, Any]]:
         return [line for line in map(json.loads, self.said) if line["event"] == event]
@@ -95,11 +96,13 @@ async def test_a_call_keeps_its_name_and_its_trace_and_gets_one_where_it_has_non
     named = {"x-request-id": "run-7.step:2", "traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
     kept = await gateway.http.post("/v1/requests/req_x/cancel", headers={**agent, **named}, json={})
     assert kept.headers["x-request-id"] == "run-7.step:2"
+    await asyncio.sleep(0)  # answers of one turn of the loop are logged together
     assert [(line["call"], line["trace"]) for line in lines.of("call.answered")] == [("run-7.step:2", trace)]
 
     bad = {"x-request-id": "a b\t" + "x" * 100, "traceparent": f"00-{'0' * 32}-00f067aa0ba902b7-01"}
     given = await gateway.http.post("/v1/requests/req_x/cancel", headers={**agent, **bad}, json={})
     other = await gateway.http.post("/v1/requests/req_x/cancel", headers=agent, json={})
+    await asyncio.sleep(0)
     assert given.headers["x-request-id"].startswith("call_")
     assert given.headers["x-request-id"] != other.headers["x-request-id"]
     assert "trace" not in lines.of("call.answered")[-1]
@@ -109,7 +112,7 @@ async def test_a_call_keeps_its_name_and_its_trace_and_gets_one_where_it_has_non
     "hostile", ["a\nforged", "a b", "\x1b[2J", "x" * 500, "sk-ant-" + "a1B2" * 8, "", "ключ\u202e"]
 )
 def test_what_is_no_plain_word_or_looks_like_a_secret_is_left_out(lines: Lines, hostile: str) -> None:
-    log_act("call.answered", actor=hostile, status=200)
+    log_acts([("call.answered", {"actor": hostile, "status": 200})])
     (line,) = lines.of("call.answered")
     assert "actor" not in line
     assert line["status"] == 200
@@ -117,6 +120,6 @@ def test_what_is_no_plain_word_or_looks_like_a_secret_is_left_out(lines: Lines, 
 
 def test_on_a_console_a_line_has_the_same_facts() -> None:
     with Lines("console") as lines:
-        log_act("call.answered", actor="agent:shop", request=None, ms=1.5)
+        log_acts([("call.answered", {"actor": "agent:shop", "request": None, "ms": 1.5})])
     (line,) = lines.said
     assert line.endswith("[info     ] call.answered" + " " * 18 + "actor=agent:shop ms=1.5")

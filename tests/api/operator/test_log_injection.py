@@ -21,7 +21,7 @@ EVENT = re.compile(r"\d{4}-\d{2}-\d{2}\S*[ T]\d{2}:\d{2}:\d{2}\S* \[\w+ *\] ")
 PROGRAM = """
 import logging, sys
 import structlog
-from app.telemetry.logs import configure_logs, log_act
+from app.telemetry.logs import configure_logs, log_acts
 configure_logs(sys.argv[1])
 log = structlog.get_logger("assent.test")
 hostile = {hostile!r}
@@ -39,7 +39,7 @@ def fail(text):
 for text in hostile:
     log.warning("a.refusal", why=text, listed=[text], mapped={{text: text}}, error=Hostile(text))
     log.warning(text)
-    log_act("an.act", actor=text, request="req_1", status=200)
+    log_acts([("an.act", dict(actor=text, request="req_1", status=200))])
     logging.getLogger("a.library").warning("it says %s", text)
     try:
         fail(text)
