@@ -356,10 +356,10 @@ def test_a_hook_without_memory_says_no(gateway: StubGateway, hook: HookLine) -> 
     )
     content = event(arguments={"command": "x" * (30 << 20)})
     try:
-        out, _ = process.communicate(content, timeout=10)
+        out, _ = process.communicate(content, timeout=240)
     except BrokenPipeError:
         out = b""
-    assert process.wait(5) != 0
+    assert process.wait(240) != 0
     assert out == b""
 
 
