@@ -70,7 +70,8 @@ OF_test := $(OF_all) and not postgres and not ($(LEFT_OUT))
 OF_quick := $(OF_test) and not heavy and not process
 OF_twins := $(OF_all) and postgres
 OF_heavy := $(OF_all) and not postgres and ($(LEFT_OUT))
-OF_traced := $(OF_all) and not postgres
+OF_traced := $(OF_all) and not (postgres or whole)
+OF_beside := $(OF_all) and (postgres or whole)
 # Properties draw all their examples in the last one alone (and in what only it has).
 DRAWN_test := --hypothesis-profile quick
 DRAWN_quick := $(DRAWN_test)
@@ -104,9 +105,12 @@ serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for ano
 
 # --- the one door ---
 
-# The checks are one shelf more. To be traced costs half as much again and more: with COVERAGE, what is tried on PostgreSQL
-# a second time runs beside it untraced (the floor that speaks to databases, in tests/storage, is traced on both).
-TWINS := kills durability cli api usecases cards
+# The checks are one shelf more. To be traced costs as much again, and more where texts are read by the thousand: with
+# COVERAGE, only the shelves are that reach what no other one does, each of its own subject. Untraced run those whose
+# programs the others reach as well (they kill them, drive them, or look at the house), and beside a traced shelf what it
+# tries a second time: on PostgreSQL, or whole where a sample is traced. (tests/storage is traced on both databases.)
+UNTRACED := rest kills frameworks durability project
+BESIDE := sdk cli api usecases cards
 # The types of the tests and examples are nearly half of what checks cost: `make check` has them, and `make test ALL=1`.
 SHIPPED := app channels sdk migrations
 TYPED :=
@@ -115,10 +119,11 @@ $(if $(ALL)$(COVERAGE),,test): JOBS = 8
 test: $(INSTALLED)  ## the checks (types of what is shipped), and all tests but twins and heavy ones (ALL=1: all, as CI; COVERAGE=1: all, what they reach, and its floor)
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
 	$(IN_SHELVES) check $(addprefix shelf-,$(SHELVES)) \
-		$(if $(COVERAGE),$(addprefix twins-,$(TWINS)) PYTEST='$(BIN)/coverage run -m pytest -q',$(if $(ALL),,RING=test TYPED='$(SHIPPED)'))
+		$(if $(COVERAGE),$(addprefix beside-,$(BESIDE)),$(if $(ALL),,RING=test TYPED='$(SHIPPED)'))
 	@$(if $(COVERAGE),$(BIN)/coverage combine --quiet && $(BIN)/coverage report)
 
-$(if $(COVERAGE),$(addprefix shelf-,$(TWINS))): RING = traced
+$(if $(COVERAGE),$(addprefix shelf-,$(BESIDE))): RING = traced
+$(if $(COVERAGE),$(addprefix shelf-,$(filter-out $(UNTRACED),$(SHELVES)))): PYTEST = $(BIN)/coverage run -m pytest -q
 
 .PHONY: twins heavy
 twins:  ## what is tried on PostgreSQL, which is most of it a second time
@@ -126,9 +131,9 @@ heavy:  ## the heavy tests that start processes (browsers, frameworks, the demo,
 twins heavy: $(INSTALLED)
 	$(IN_SHELVES) $(addprefix shelf-,$(SHELVES)) RING=$@ OR_NONE='|| test $$$$? = 5'
 
-.PHONY: $(addprefix twins-,$(TWINS))
-$(addprefix twins-,$(TWINS)): twins-%: $(INSTALLED)
-	@echo "$* on PostgreSQL"; $(BIN)/pytest -q -m "$(OF_twins)" $(ON_$*)
+.PHONY: $(addprefix beside-,$(BESIDE))
+$(addprefix beside-,$(BESIDE)): beside-%: $(INSTALLED)
+	@echo "$* on PostgreSQL, and whole"; $(BIN)/pytest -q -m "$(OF_beside)" $(ON_$*)
 
 .PHONY: quick
 quick: JOBS = 6
