@@ -22,18 +22,24 @@ _LONGEST = 300  # characters of one value
 _COMMA = {Language.EN: ", ", Language.ZH: "、"}
 
 
-def permit_sentence(scope: StandingScope | SessionScope | GlassScope, language: Language, zone: tzinfo) -> str:
-    """Return the sentence. Values are shown as inert text, and quoted."""
+def permit_sentence(
+    scope: StandingScope | SessionScope | GlassScope,
+    language: Language,
+    zone: tzinfo,
+    *,
+    labels: Mapping[str, str] | None = None,
+) -> str:
+    """Return the sentence. Values are shown as inert text, and quoted; `labels` are what arguments are called."""
     match scope:
         case StandingScope():
-            return _standing(scope, language, zone)
+            return _standing(scope, language, zone, labels or {})
         case SessionScope():
-            return _session(scope, language, zone)
+            return _session(scope, language, zone, labels or {})
         case GlassScope():
             return _glass(scope, language)
 
 
-def _standing(scope: StandingScope, language: Language, zone: tzinfo) -> str:
+def _standing(scope: StandingScope, language: Language, zone: tzinfo, labels: Mapping[str, str]) -> str:
     session = (
         say(language, "standing.any_session")
         if scope.session is None
@@ -42,7 +48,7 @@ def _standing(scope: StandingScope, language: Language, zone: tzinfo) -> str:
     same = (
         say(language, "standing.whole", value=_quoted(kept.shown))
         if path == WHOLE
-        else say(language, "standing.same", path=visible(path), value=_quoted(kept.shown))
+        else say(language, "standing.same", path=labels.get(path) or visible(path), value=_quoted(kept.shown))
         for path, kept in sorted(scope.same.items())
     )
     amounts = (
@@ -64,10 +70,10 @@ def _standing(scope: StandingScope, language: Language, zone: tzinfo) -> str:
     )
 
 
-def _session(scope: SessionScope, language: Language, zone: tzinfo) -> str:
+def _session(scope: SessionScope, language: Language, zone: tzinfo, labels: Mapping[str, str]) -> str:
     stands = scope.stands
     [(path, shown)] = stands.same.items()
-    named = ", ".join(map(visible, scope.differ))
+    named = _COMMA[language].join(labels.get(path) or visible(path) for path in scope.differ)
     differ = say(language, "standing.session.differ" if scope.differ else "standing.session.fixed", paths=named)
     one = ".one" if stands.uses == 1 else ""
     return say(

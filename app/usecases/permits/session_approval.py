@@ -19,7 +19,7 @@ from app.domain.text.canonical import digest
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import find_permit, insert_permit, list_active
 from app.storage.trail.audit_chain import list_of_request
-from app.usecases.cards.compose import terms_for
+from app.usecases.cards.compose import labels_of, terms_for
 from app.usecases.permits.permit_before import may_make_together, session_scope_of
 from app.usecases.permits.standing import record_of, revoke, shown_at, still_lets
 
@@ -73,7 +73,8 @@ def offer_digest(scope: SessionScope) -> str:
 
 def offer_sentence(scope: SessionScope, policy: Policy, language: Language) -> str:
     """Spell out what is offered, before it is pressed."""
-    return permit_sentence(scope, language, policy.zone)
+    labels = labels_of(policy.tools.get(scope.stands.tool), language)
+    return permit_sentence(scope, language, policy.zone, labels=labels)
 
 
 def allow_for_session(

@@ -24,10 +24,12 @@ from app.domain.people.people import Amount
 from app.domain.request.request import Status
 from app.domain.rules.permits import Permit, PermitKind, PermitStatus, StandingScope, kept, permit_digest, same_paths
 from app.domain.rules.policy import Ask, rulings_of
+from app.domain.rules.session_approval import SessionScope
 from app.domain.text.language import Language
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import insert_permit, list_permits, lock_permit, save_permit, spent_under
 from app.storage.requests.requests import find_request
+from app.usecases.cards.compose import labels_of
 from app.usecases.permits.permit_before import is_intact, may_make, may_make_together, scope_of, session_scope_of
 
 if TYPE_CHECKING:
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.permits import StandingTerms
     from app.domain.rules.policy import Policy
-    from app.domain.rules.session_approval import SessionScope
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
@@ -328,9 +329,14 @@ def shown_at(tx: Tx, permit: Permit, policy: Policy, now: datetime) -> ShownPerm
     return ShownPermit(
         permit=permit,
         state=state,
-        sentences={language: permit_sentence(scope, language, policy.zone) if scope else "?" for language in Language},
+        sentences={language: _sentence(scope, language, policy) if scope else "?" for language in Language},
         spent=spent_under(tx, permit.id),
     )
+
+
+def _sentence(scope: StandingScope | SessionScope, language: Language, policy: Policy) -> str:
+    tool = (scope.stands if isinstance(scope, SessionScope) else scope).tool
+    return permit_sentence(scope, language, policy.zone, labels=labels_of(policy.tools.get(tool), language))
 
 
 def still_lets(policy: Policy, scope: SessionScope, *, made_at: datetime) -> bool:

@@ -77,8 +77,10 @@ def test_what_is_offered_is_said_in_one_sentence_with_all_its_limits() -> None:
     once = offered(terms=replace(TERMS, uses=1))
     assert permit_sentence(once, Language.ZH, UTC) == (
         "本会话（“s-1”）中，“billing” 可用 “pay” 再向 “Haoyun” 付款 1 次，最多 CNY 1,200，"
-        "2026-11-25 14:30 UTC 之前有效；仅 pay.amount, ref 可以不同。"
+        "2026-11-25 14:30 UTC 之前有效；仅 pay.amount、ref 可以不同。"
     )
+    called_so = {"pay.amount": "金额", "payee": "收款方"}
+    assert permit_sentence(once, Language.ZH, UTC, labels=called_so).endswith("；仅 金额、ref 可以不同。")
     note = replace(CALL, tool="note", arguments={"to": "desk", "text": "hi"})
     free = offered(note, NOTE, SessionTerms(lasts=TERMS.lasts, uses=1, each={}, differ=("text",)))
     assert permit_sentence(free, Language.EN, UTC) == (
