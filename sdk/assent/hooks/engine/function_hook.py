@@ -60,6 +60,8 @@ class FunctionHook(Hook):
 
     async def _inline(self, ctx: HookContext) -> HookResult | None:
         answer: Any = cast("Any", self.function)(ctx)
+        if answer is None:  # most hooks pass most calls: to look whether that can be awaited costs more than to be called
+            return None
         return await answer if inspect.isawaitable(answer) else answer
 
     async def _in_thread(self, ctx: HookContext) -> HookResult | None:
