@@ -60,7 +60,7 @@ class FunctionHook(Hook):
 
     async def _inline(self, ctx: HookContext) -> HookResult | None:
         answer: Any = cast("Any", self.function)(ctx)
-        if answer is None:  # most hooks pass most calls: to look whether that can be awaited costs more than to be called
+        if answer is None:  # most hooks pass most calls, and to look whether that can be awaited costs as much
             return None
         return await answer if inspect.isawaitable(answer) else answer
 
