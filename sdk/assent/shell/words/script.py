@@ -67,10 +67,13 @@ class Command:
     guess: bool = False
     """Whether it was read out of a text that may be no shell text: only what is certainly harmful in it counts."""
 
-    @property
-    def program(self) -> str:
-        """The program's base name, or "" when there is none or it is not known."""
-        return self.argv[0].text.rsplit("/", 1)[-1] if self.argv and self.argv[0].known else ""
+    program: str = field(init=False, compare=False, repr=False)
+    """The program's base name, or "" when there is none or it is not known. Rules ask for it a hundred times."""
+
+    def __post_init__(self) -> None:
+        """Name the program."""
+        named = self.argv[0].text.rsplit("/", 1)[-1] if self.argv and self.argv[0].known else ""
+        object.__setattr__(self, "program", named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
