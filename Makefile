@@ -110,7 +110,7 @@ serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for ano
 # programs the others reach as well (they kill them, drive them, or look at the house), and beside a traced shelf what it
 # tries a second time: on PostgreSQL, or whole where a sample is traced. (tests/storage is traced on both databases.)
 UNTRACED := rest kills frameworks durability project
-BESIDE := sdk cli api usecases cards
+BESIDE := cli api usecases cards
 # The types of the tests and examples are nearly half of what checks cost: `make check` has them, and `make test ALL=1`.
 SHIPPED := app channels sdk migrations
 TYPED :=

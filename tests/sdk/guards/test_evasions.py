@@ -16,6 +16,8 @@ from tests.sdk.guards.test_command_guard import NOON
 
 _HERE = Path(__file__).parent
 _GUARDS = (CommandGuard(), PathGuard())
+EVERY = pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.whole)])
+"""Of the thousands of a corpus `make test` has each seventh judged."""
 
 
 def corpus(name: str) -> list[str]:
@@ -36,13 +38,13 @@ async def let_through(commands: list[str]) -> list[str]:
 
 
 @requirement("S-70")
+@EVERY
 @pytest.mark.parametrize(("name", "least"), [("evasions.txt", 1300), ("evasions_afield.txt", 3600)])
-async def test_hostile_evasions_in_scope_are_held(name: str, least: int) -> None:
-    hostile = corpus(name)
-    passed = await let_through(hostile)
+async def test_hostile_evasions_in_scope_are_held(name: str, least: int, every: int) -> None:
+    hostile, missed = corpus(name), set(corpus("missed.txt"))
     assert len(hostile) > least
-    assert len(passed) <= len(hostile) // 20, passed
-    assert set(passed) <= set(corpus("missed.txt"))  # no other one may join them unseen
+    assert len(missed.intersection(hostile)) <= len(hostile) // 20
+    assert set(await let_through(hostile[::every])) <= missed  # no other one may join them unseen
 
 
 @requirement("S-70")
@@ -91,9 +93,11 @@ async def test_more_texts_in_variables_than_are_read_go_to_people() -> None:
 
 
 @requirement("S-70")
-async def test_honest_use_of_the_same_programs_is_left_alone() -> None:
-    harmless = corpus("harmless.txt")
-    stopped = sorted(set(harmless) - set(await let_through(harmless)))
+@EVERY
+async def test_honest_use_of_the_same_programs_is_left_alone(every: int) -> None:
+    harmless, stopped = corpus("harmless.txt"), set(corpus("stopped.txt"))
     assert len(harmless) > 1600
-    assert len(stopped) <= len(harmless) // 50, stopped
-    assert stopped == sorted(corpus("stopped.txt"))  # no other one may join them unseen
+    assert stopped <= set(harmless)
+    assert len(stopped) <= len(harmless) // 50
+    judged = harmless[::every]
+    assert set(judged) - set(await let_through(judged)) == stopped.intersection(judged)  # none may join them unseen
