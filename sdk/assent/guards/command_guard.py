@@ -29,6 +29,11 @@ from assent.guards.commands.permissions import on_permissions
 from assent.guards.commands.places import PROTECTED, normal, of_the_system, place
 from assent.guards.commands.rights import on_rights
 from assent.guards.heavy import is_heavy
+from assent.guards.own.losses import on_losses
+from assent.guards.own.sending import on_sending
+from assent.guards.own.stopping import on_stopping
+from assent.guards.own.traces import on_traces
+from assent.guards.own.windows import on_windows
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
 from assent.hooks.contract.verdicts import ask, deny
 from assent.hooks.engine.bounded import in_lane
@@ -64,6 +69,11 @@ _RULES = (
     on_leaks,
     on_kept,
     on_verbs,
+    on_losses,
+    on_traces,
+    on_stopping,
+    on_sending,
+    on_windows,
     on_approving,
 )
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from assent.guards.own.rows import ROWS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -320,7 +322,7 @@ def _read(text: str) -> Mapping[str, Sequence[tuple[str, Sequence[str]]]]:
     return rows
 
 
-_BY_PROGRAM = _read(_ROWS)
+_BY_PROGRAM = _read(_ROWS + ROWS)
 
 
 @lru_cache(maxsize=512)

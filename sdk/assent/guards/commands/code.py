@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from assent.guards.commands.data_places import keeps_data
 from assent.guards.commands.findings import doubtful
 from assent.guards.commands.places import device, normal, of_the_system, protected, system_file
 from assent.shell.inside.texts import EVALUATORS
@@ -27,6 +28,12 @@ _OTHERS = listed(
     "pwsh powershell dotnet csi fsi mix rebar3 groovysh amm jbang nim chpl v zig janet fennel pike rexx gforth maxima octave gp "
     "sage ghci stack cabal purs idris2 hy coffee ts-node tsx zx go rust-script tcc kotlinc"
 )
+_ALL_HERE = re.compile(
+    r"\b(?:listdir|scandir|readdir\w{0,4}|iterdir|os\.walk|Dir\.(?:children|entries|each_child))\s{0,3}\(?\s{0,3}[\"'`]?\.?[\"'`]?\s{0,3}[),]"
+    r"|\bglob\w{0,5}\s{0,3}\(?\s{0,3}[\"'`](?:\.?/)?(?:\*\*/)?\*(?:\.\*)?[\"'`]"
+)
+"""All that is in the current tree, as code asks for it."""
+_DELETES = re.compile(r"\b(?:os\.remove|unlink\w{0,4}|rmtree|rmdir\w{0,4}|rmSync|rm_rf?|File\.delete|FileUtils\.rm\w{0,5})\b")
 _LONGEST = 20_000
 
 
@@ -39,6 +46,9 @@ def on_code(command: Command) -> Iterator[Finding]:
     for text in (*texts, command.fed_text or ""):
         for found in _BESIDE.finditer(text[:_LONGEST]):
             path = normal(found[1] or found[2])
-            if protected(path, globbed="*" in path) or of_the_system(path) or system_file(path) or device(path):
+            if protected(path, globbed="*" in path) or of_the_system(path) or system_file(path) or device(path) or keeps_data(path):
                 yield doubtful(f"the code for {program} deletes something, and names {path[:60]}")
                 return
+        if _ALL_HERE.search(text[:_LONGEST]) and _DELETES.search(text[:_LONGEST]):
+            yield doubtful(f"the code for {program} deletes what it finds in the current tree")
+            return

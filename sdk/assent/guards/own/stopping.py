@@ -1,0 +1,68 @@
+"""Rules on what runs for others: services of a kind that others stand on, on this machine or another one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from assent.guards.commands.findings import doubtful
+from assent.shell.lists import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assent.guards.commands.findings import Finding
+    from assent.shell.words.script import Command
+
+_SERVICES = re.compile(
+    r"(?:postgres|postgresql|mysql|mysqld|mariadb|mariadbd|mongod|mongodb|redis|redis-server|memcached|rabbitmq|rabbitmq-server|beam\.smp|kafka"
+    r"|zookeeper|elasticsearch|opensearch|etcd|consul|vault|nomad|cassandra|clickhouse|clickhouse-server|influxdb|neo4j|minio"
+    r"|nginx|apache2?|httpd|caddy|haproxy|traefik|envoy|varnish|squid|bind9?|named|unbound|dnsmasq|coredns"
+    r"|docker|dockerd|containerd|crio|podman|kubelet|kube-apiserver|kube-proxy|libvirtd|xen"
+    r"|sshd?|postfix|exim4?|dovecot|slapd|sssd|krb5kdc|smbd?|nfs-server|nfsd|vsftpd|openvpn|wg-quick|strongswan|tailscaled"
+    r"|auditd|fail2ban|apparmor|ufw|iptables|nftables|crowdsec|falco|osqueryd?|wazuh-agent|clamav-daemon|clamd|falcon-sensor|filebeat"
+    r"|prometheus|grafana|grafana-server|node_exporter|datadog-agent|zabbix-agent|telegraf|fluentd|td-agent|vector|cron|crond|chronyd|ntpd"
+    r"|rsyslogd?|journald|systemd|supervisord|php-fpm|tomcat|jenkins|gitlab|vmtoolsd|windefend|sysmon)"
+    r"(?:[@._-]?[\d.]{1,6}\w{0,10}|@.{0,40})?(?:\.service|\.socket)?",
+    re.IGNORECASE,
+)
+_CONTROLS = listed("systemctl service rc-service initctl sv supervisorctl monit svcadm s6-svc net sc net.exe sc.exe rcctl")
+_STOPPING = listed("stop disable mask kill down force-stop")
+_KILLERS = frozenset({"pkill", "killall", "xkill", "skill", "killall5"})
+_QUIETLY = frozenset({"-0", "-HUP", "-USR1", "-USR2", "-SIGHUP", "-l"})
+_FINDERS = frozenset({"pgrep", "pidof"})
+_AFAR = frozenset({"ssh", "mosh", "ansible", "salt", "pdsh", "pssh", "clush", "aws", "gcloud", "az"})
+_PID = re.compile(r"(?:/var)?/run/.{1,100}\.pid")
+_KERNEL = re.compile(r"/proc/sys/.{1,100}|/sys/(?:fs/cgroup|kernel|module|firmware|class)/.{1,200}")
+
+
+def on_stopping(command: Command) -> Iterator[Finding]:
+    """Ask before a service stops that others stand on, or all that a supervisor runs."""
+    program, texts = command.program, [word.text for word in command.argv[1:]]
+    if program in _CONTROLS and not _STOPPING.isdisjoint(texts[:6]) and "--user" not in texts:
+        far = not _AFAR.isdisjoint(command.wrappers)
+        if far or any(map(_SERVICES.fullmatch, texts)) or {"all", "*"}.intersection(texts):
+            yield doubtful(f"{program} {' '.join(texts[:3])[:60]}: it stops what others use")
+    elif program in _KILLERS and _QUIETLY.isdisjoint(texts):
+        if any(map(_SERVICES.fullmatch, texts)):
+            yield doubtful(f"{program} stops what others use")
+    elif program == "kill" and _QUIETLY.isdisjoint(texts) and _found_by_name(command):
+        yield doubtful("kill stops what others use")
+    elif program == "pm2" and texts[:1] in (["delete"], ["stop"], ["kill"], ["del"]) and texts[1:2] in (["all"], []):
+        yield doubtful(f"pm2 {texts[0]} stops all that it runs")
+    for redirect in command.redirects:
+        if redirect.writes and _KERNEL.fullmatch(redirect.target.text):
+            yield doubtful(f"it changes the running kernel: {redirect.target.text[:60]}")
+    if program == "tee" and any(map(_KERNEL.fullmatch, texts)):
+        yield doubtful("tee changes the running kernel")
+
+
+def _found_by_name(command: Command) -> bool:
+    for source in (*command.arguments_from, *command.feeders):
+        words = [word.text for word in source.argv[1:]]
+        if source.program in _FINDERS and any(map(_SERVICES.fullmatch, words)):
+            return True
+        if source.program == "cat" and any(map(_PID.fullmatch, words)):
+            return True
+    return False
+
