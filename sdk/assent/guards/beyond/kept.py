@@ -29,7 +29,7 @@ _WATCHING = listed(
     "workflow workflows pipeline pipelines ruleset rulesets check checks monitor monitors alert alerts disable-rule protection"
 )
 """What tests and watches is called after that (`ci.yml`): it is no trial."""
-_OBJECT = r"(?:if\s{1,5}exists\s{1,5})?[\"'`\[]?([\w.$-]{1,80})"
+_OBJECT = r"(?:if\s{1,5}exists\s{1,5})?[\"'`\[]?([\w.$-]{1,80}|\{\})"
 _ENDS_DATA = re.compile(
     rf"\bdrop\s{{1,5}}(?:database|schema|keyspace|owned\s{{1,5}}by|tablespace|role|user|collection|bucket|measurement|warehouse|stream|publication|subscription|namespace|series|shard|share|catalog|login|extension|replica|server|storage|service)\s{{1,5}}{_OBJECT}"
     rf"|\bdrop\s{{1,5}}table\s{{1,5}}{_OBJECT}"
@@ -43,7 +43,7 @@ _ENDS_DATA = re.compile(
     r"|\balter\s{1,5}table\s{1,5}[\w.\"`]{1,80}\s{1,5}(?:delete\b|drop\s{1,5}partition\b)|\brevoke\s{1,5}[\w ,]{1,80}\s{1,5}on\b"
     r"|\bset\s{1,5}global\s{1,5}(?:super_)?read_only\b|\bpg_drop_\w{1,40}\s{0,3}\(|\bdelete\s{1,5}(?:noprompt|archivelog|backup)\b"
     r"|\bstop\s{1,5}(?:slave|replica)\b|\breset\s{1,5}(?:slave|replica)\b|\bshutdown\s{0,3}:\s{0,3}1"
-    r"|\bshutdownServer\s{0,3}\("
+    r"|\bshutdownServer\s{0,3}\(|\b(?:to|from)\s{1,5}program\s{1,5}'|\bxp_cmdshell\b|\blo_(?:ex|im)port\s{0,3}\(|\bsys_(?:exec|eval)\s{0,3}\("
     r"|\b_?drop(?:Database|User|Role|AllUsers\w{0,20}|AllRoles\w{0,20})\s{0,3}\(|\brs\.remove\s{0,3}\(|\b_drop\w{0,20}\s{0,3}\(|\.(?:drop|removeShard|removeUser)\w{0,30}\s{0,3}\(|\b(?:deleteMany|remove)\s{0,3}\(\s{0,3}\{\s{0,3}\}|\bDETACH\s{1,5}DELETE\b",
     re.IGNORECASE,
 )
@@ -68,12 +68,15 @@ _OWN = re.compile(
 _SENDS = re.compile(r"-(?:d|F)|--(?:data|json|form|post-data|body)|-\w{0,4}d$")
 _VERBS = r"(?:delete|destroy|purge|remove|drop|wipe|terminate|revoke|deactivate|disable|truncate|transfer|archive|suspend|deprovision|decommission|uninstall|flush|erase)"
 _PATH_ENDS = re.compile(
-    rf"/(?:\w{{0,20}}[_:.-])?{_VERBS}(?:[_:.-]\w{{1,40}})?(?:/[\w.-]{{1,40}})?(?:[?#].{{0,200}})?$|[:?&]{_VERBS}\b|/(?:refunds|payouts|transfers|withdrawals)/?$",
+    rf"/(?:\w{{0,20}}[_:.-]|do(?=[DWR]))?{_VERBS}(?:[_:.-]\w{{1,40}})?(?:/[\w.-]{{1,40}})?(?:[?#].{{0,200}})?$|[:?&]{_VERBS}\b|/(?:refunds|payouts|transfers|withdrawals)/?$",
     re.IGNORECASE,
 )
 _BODY_ENDS = re.compile(
-    rf"[\"']{_VERBS}\w{{0,40}}[\"']\s{{0,3}}:\s{{0,3}}(?:true|[\"']?\*|\[\s{{0,3}}[\"'{{])|\bmutation\b[^}}]{{0,120}}\b{_VERBS}|<delete>|[\"']action[\"']\s{{0,3}}:\s{{0,3}}[\"']{_VERBS}",
+    rf"[\"']{_VERBS}\w{{0,40}}[\"']\s{{0,3}}:\s{{0,3}}(?:true|[\"']?\*|\[\s{{0,3}}[\"'{{])|\bmutation\b[^}}]{{0,120}}\b{_VERBS}|<delete>|[\"'](?:private|deletion_protection|enabled|active)[\"']\s{{0,3}}:\s{{0,3}}false|[\"']visibility[\"']\s{{0,3}}:\s{{0,3}}[\"']public|[\"']action[\"']\s{{0,3}}:\s{{0,3}}[\"']{_VERBS}",
     re.IGNORECASE,
+)
+_STORE_ENDS = re.compile(
+    r"_delete_by_query|destructive_requires_name|/_all/_(?:settings|close)|/_cluster/(?:settings|reroute)|index\.blocks|/_shutdown|/_security/"
 )
 _LONGEST, _MOST = 20_000, 400
 
@@ -153,7 +156,7 @@ def _over_http(command: Command) -> Iterator[Finding]:
         return
     method = _method(texts)
     sends = method in {"POST", "PUT", "PATCH", "DELETE"} or any(map(_SENDS.match, texts))
-    if method == "DELETE" or any("_delete_by_query" in text or "destructive_requires_name" in text for text in texts):
+    if method == "DELETE" or any(map(_STORE_ENDS.search, texts)):
         yield doubtful(f"{command.program} deletes what {'a database' if stored else 'a service'} keeps")
     elif sends and (any(map(_PATH_ENDS.search, addresses)) or any(map(_BODY_ENDS.search, texts))):
         yield doubtful(f"{command.program} sends what ends something that a service keeps")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from assent.guards.own.rows import ROWS
+from assent.guards.beyond.spoken_rows import ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -25,7 +25,7 @@ _VERB = (
 _PATH = r"[\"'`]((?:/|~)[^\"'`\n]{0,200})[\"'`]"
 _BESIDE = re.compile(rf"{_VERB}[^\n\"'`]{{0,80}}{_PATH}|{_PATH}[^\n\"'`;]{{0,120}}?{_VERB}")
 _OTHERS = listed(
-    "pwsh powershell dotnet csi fsi mix rebar3 groovysh amm jbang nim chpl v zig janet fennel pike rexx gforth maxima octave gp "
+    "manage.py rails artisan tinker console flask shell_plus pwsh powershell dotnet csi fsi mix rebar3 groovysh amm jbang nim chpl v zig janet fennel pike rexx gforth maxima octave gp "
     "sage ghci stack cabal purs idris2 hy coffee ts-node tsx zx go rust-script tcc kotlinc"
 )
 _ALL_HERE = re.compile(
@@ -34,6 +34,13 @@ _ALL_HERE = re.compile(
 )
 """All that is in the current tree, as code asks for it."""
 _DELETES = re.compile(r"\b(?:os\.remove|unlink\w{0,4}|rmtree|rmdir\w{0,4}|rmSync|rm_rf?|File\.delete|FileUtils\.rm\w{0,5})\b")
+_ALL_RECORDS = re.compile(
+    r"\.all\(\)\s{0,5}\.(?:_raw_)?delete\(|\b(?:delete_all|destroy_all|drop_all|drop_tables|drop_database|dropDatabase|dropAllTables|truncateAll|deleteAll"
+    r"|forceDeleteAll)\b|\bdeleteMany\(\s{0,3}(?:\{\s{0,3}\})?\s{0,3}\)|\b(?:flushall|flushdb)\s{0,3}\(|\bsync\(\s{0,3}\{\s{0,3}force:\s{0,3}true"
+    r"|\bDB::(?:statement|unprepared)\(['\"](?:drop|truncate|delete)\b|::truncate\(\)|::query\(\)->delete\(",
+    re.IGNORECASE,
+)
+"""All rows of a table, or all tables, as libraries for databases say it."""
 _LONGEST = 20_000
 
 
@@ -49,6 +56,9 @@ def on_code(command: Command) -> Iterator[Finding]:
             if protected(path, globbed="*" in path) or of_the_system(path) or system_file(path) or device(path) or keeps_data(path):
                 yield doubtful(f"the code for {program} deletes something, and names {path[:60]}")
                 return
+        if found := _ALL_RECORDS.search(text[:_LONGEST]):
+            yield doubtful(f"the code for {program} deletes all that a database has ({found[0][:40]})")
+            return
         if _ALL_HERE.search(text[:_LONGEST]) and _DELETES.search(text[:_LONGEST]):
             yield doubtful(f"the code for {program} deletes what it finds in the current tree")
             return

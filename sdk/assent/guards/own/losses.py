@@ -6,6 +6,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
+from assent.guards.beyond.verb_words import meaning
 from assent.guards.commands.data_places import is_source, keeps_data
 from assent.guards.commands.files import REMOVERS
 from assent.guards.commands.findings import behind, doubtful, has, operands, shown
@@ -33,6 +34,9 @@ _TO_BEFORE = re.compile(r"[\w./@{}-]{0,80}(?:~(?:[2-9]|\d{2,4})|\^\^+)|[0-9a-f]{
 _REWRITES = re.compile(r"--(?:invert-paths|force|strip-.{1,30}|analyze-none|path-glob|replace-.{1,20}|commit-callback|blob-callback)")
 _VERSION = re.compile(r":?(?:refs/tags/)?v?\d{1,4}(?:\.\d{1,6}){1,3}")
 _ADDRESS = re.compile(r"(?:https?|ssh|git|ftp)://.{1,400}|[\w.-]{1,60}@[\w.-]{1,100}:.{1,300}")
+_OWN_LISTS = frozenset({"docker", "podman", "git", "tmux", "npm", "pip", "pip3", "brew", "code", "conda", "rm"})
+_SMALL = re.compile(r"(?:^|[\s:'\"/_-])(?:cache|te?mp|tests?|sess|dev|old|evicted|failed|succeeded|completed)", re.IGNORECASE)
+_STATED = re.compile(r"\s{0,5}(?:drop|truncate|delete)\s|del$|unlink$", re.IGNORECASE)
 _MAIN = listed("main master trunk develop production prod release")
 
 
@@ -52,6 +56,16 @@ def on_losses(command: Command) -> Iterator[Finding]:
         yield from _moved(command)
     elif program in {"git", "hub"}:
         yield from _git(command)
+    if program not in _OWN_LISTS and {"xargs", "parallel"}.intersection(command.wrappers):
+        yield from _each_of_a_list(command)
+
+
+def _each_of_a_list(command: Command) -> Iterator[Finding]:
+    """What a program lists, it is then told to end, each: `kubectl get … | xargs kubectl delete`."""
+    lists = [feeder for feeder in behind(command) if feeder.program == command.program]
+    said = " ".join(word.text for feeder in lists for word in feeder.argv[1:20])
+    if lists and not _SMALL.search(said) and any(meaning(word.text) == "ends" or _STATED.match(word.text) for word in command.argv[1:12]):
+        yield doubtful(f"{command.program} ends each of what it lists")
 
 
 def _deleted(command: Command) -> Iterator[Finding]:
@@ -156,6 +170,8 @@ def _lost_by(action: str, rest: list[str], names: list[str]) -> str:
             return "writes the whole history anew"
         case "rm" if any(text in {".", "*", "./", ":/"} for text in names) and "--cached" not in rest:
             return "deletes all that the repository has"
+        case "update-ref" if "--stdin" in rest:
+            return "moves and deletes branches by the list"
         case "replace" | "commit-tree" if "--force" in rest or "-f" in rest:
             return "puts other history in its place"
         case _:
@@ -167,6 +183,8 @@ def _lost_there(action: str, rest: list[str], names: list[str]) -> str:
     if action != "push":
         return ""
     deletes = any(text in {"--delete", "-d"} for text in rest)
+    if deletes and any("\0" in text or "{}" in text for text in names[1:]):
+        return "deletes whatever it is given"
     if any(_VERSION.fullmatch(text) and (deletes or text.startswith(":")) for text in names[1:]):
         return "takes a published version away"
     forced = any(text in {"--force", "-f"} or text.startswith("--force-with-lease") for text in rest)

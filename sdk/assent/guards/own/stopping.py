@@ -33,6 +33,7 @@ _QUIETLY = frozenset({"-0", "-HUP", "-USR1", "-USR2", "-SIGHUP", "-l"})
 _FINDERS = frozenset({"pgrep", "pidof"})
 _AFAR = frozenset({"ssh", "mosh", "ansible", "salt", "pdsh", "pssh", "clush", "aws", "gcloud", "az"})
 _PID = re.compile(r"(?:/var)?/run/.{1,100}\.pid")
+_SOCKET = re.compile(r"(?:/var)?/run/(?:[\w-]{1,40}/)?[\w.-]{1,60}\.sock")
 _KERNEL = re.compile(r"/proc/sys/.{1,100}|/sys/(?:fs/cgroup|kernel|module|firmware|class)/.{1,200}")
 
 
@@ -50,6 +51,8 @@ def on_stopping(command: Command) -> Iterator[Finding]:
         yield doubtful("kill stops what others use")
     elif program == "pm2" and texts[:1] in (["delete"], ["stop"], ["kill"], ["del"]) and texts[1:2] in (["all"], []):
         yield doubtful(f"pm2 {texts[0]} stops all that it runs")
+    elif program == "rm" and any(map(_SOCKET.fullmatch, texts)):
+        yield doubtful("rm takes away the socket by which a service is reached")
     for redirect in command.redirects:
         if redirect.writes and _KERNEL.fullmatch(redirect.target.text):
             yield doubtful(f"it changes the running kernel: {redirect.target.text[:60]}")

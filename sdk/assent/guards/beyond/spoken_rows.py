@@ -82,6 +82,8 @@ npx|bunx .*https?://.*
 npm|pnpm|yarn|bun i|install|add https?://(?!(?:codeload\.)?github\.com|registry\.npmjs\.org|gitlab\.com)\S*\.(?:tgz|tar\.gz|zip|git)\S*
 gh extension install .*
 docker|podman|nerdctl load|import|build https?://.*
+git config url\.(?:https?|git)://(?!(?:\S{0,80}@)?(?:github\.com|gitlab\.com|bitbucket\.org|ssh\.github\.com|\w+\.github\.com)/)\S+\.insteadof
+docker|podman|nerdctl push (?!docker\.io/library/|localhost|\S*[.:]\S*/)[a-z0-9][\w.-]*/[\w./-]+(?::\S+)? !-help
 # changes what runs for others without a look at what it changes
 terraform|tofu|terragrunt apply|run-all -auto-approve !-auto-approve=false
 terragrunt run-all|run apply|destroy
@@ -95,6 +97,19 @@ kubectl|oc|k delete (?:po|pods?|jobs?|rs|replicasets?|cm|configmaps?) -all
 kubectl|oc|k drain .*
 kubectl|oc|k set env|image|serviceaccount|sa|resources -all|-a
 kubectl|oc|k patch|edit|replace (?:clusterrole\w*|role\w*|nodes?|ns|namespaces?|secrets?|pv|pvc|crds?)(?:/.*)?
+kubectl|oc|k create token
+kubectl|oc|k port-forward|proxy -address|-address=0\.0\.0\.0 0\.0\.0\.0|-address=0\.0\.0\.0
+kubectl|oc|k patch .*"?replicas"?:\s{0,3}0\b.*
+kubectl|oc|k delete|patch|set|edit|replace|undo|scale|apply|drain|cp (?:\S*/)?(?:prod|production|live)(?:[/.-]\S*)?
+crictl|ctr rmp|rmi|stopp|rm -\w*a\w*|-all|-prune
+aws modify-snapshot-attribute|modify-image-attribute|modify-db-snapshot-attribute|modify-db-cluster-snapshot-attribute -operation-type|-attribute-name|-launch-permission|-values-to-add
+aws rds|redshift|elasticache -master-user-password|-auth-token
+gcloud add-metadata|set-metadata|project-info .*(?:ssh-keys|startup-script).*
+ansible .*state=stopped.*
+ansible user .*(?:password=|state=absent|groups=\S*(?:sudo|wheel)).*
+python|python3|uv|poetry|pipenv|manage\.py|django-admin migrate zero
+iptables|ip6tables -j dnat|redirect nat
+mysql|psql|sqlite3|mongosh|redis-cli|sqlcmd|mariadb .*(?:wipe|destroy|nuke|purge|drop|truncate|delete_?all)[\w.-]*\.(?:sql|js|lua|cql)
 helm rollback|upgrade -force|-reset-values|-no-hooks|-cleanup-on-fail
 aws route53 change-resource-record-sets
 aws cloudfront|elbv2|apigateway|apigatewayv2|route53 update-distribution|delete-.*|modify-listener|modify-load-balancer-attributes
