@@ -43,6 +43,11 @@ _ENDS_DATA = re.compile(
     r"|\balter\s{1,5}table\s{1,5}[\w.\"`]{1,80}\s{1,5}(?:delete\b|drop\s{1,5}partition\b)|\brevoke\s{1,5}[\w ,]{1,80}\s{1,5}on\b"
     r"|\bset\s{1,5}global\s{1,5}(?:super_)?read_only\b|\bpg_drop_\w{1,40}\s{0,3}\(|\bdelete\s{1,5}(?:noprompt|archivelog|backup)\b"
     r"|\bstop\s{1,5}(?:slave|replica)\b|\breset\s{1,5}(?:slave|replica)\b|\bshutdown\s{0,3}:\s{0,3}1"
+    rf"|\bdrop\s{{1,5}}(?:function|procedure|trigger|materialized\s{{1,5}}view|sequence|policy|constraint|column|event|job)\s{{1,5}}{_OBJECT}"
+    rf"|\balter\s{{1,5}}table\s{{1,5}}{_OBJECT}[\"'`\]]?\s{{1,5}}(?:drop\b|disable\s{{1,5}}(?:trigger|row)|no\s{{1,5}}force)"
+    r"|\balter\s{1,5}(?:role|user|login)\s{1,5}[^;]{1,80}\b(?:password|superuser|identified|createrole|disable|nologin|account\s{1,5}lock)\b|\bset\s{1,5}password\b"
+    r"|\bvacuum\s{1,5}\(?full\b|\breindex\s{1,5}(?:database|system|schema)\b|\bflush\s{1,5}tables\b|(?:^|;)\s{0,5}kill\s{1,5}(?:query\s|connection\s)?\s{0,5}\d"
+    r"|\bpg_sleep\s{0,3}\(\s{0,3}\d{3}|\bfsyncLock\s{0,3}\(|\bupdateMany\s{0,3}\(\s{0,3}\{\s{0,3}\}|\balter\s{1,5}database\b[^;]{1,120}\b(?:offline|single_user|read_only|connection\s{1,5}limit)\b"
     r"|\bshutdownServer\s{0,3}\(|\b(?:to|from)\s{1,5}program\s{1,5}'|\bxp_cmdshell\b|\blo_(?:ex|im)port\s{0,3}\(|\bsys_(?:exec|eval)\s{0,3}\("
     r"|\b_?drop(?:Database|User|Role|AllUsers\w{0,20}|AllRoles\w{0,20})\s{0,3}\(|\brs\.remove\s{0,3}\(|\b_drop\w{0,20}\s{0,3}\(|\.(?:drop|removeShard|removeUser)\w{0,30}\s{0,3}\(|\b(?:deleteMany|remove)\s{0,3}\(\s{0,3}\{\s{0,3}\}|\bDETACH\s{1,5}DELETE\b",
     re.IGNORECASE,
@@ -76,8 +81,10 @@ _BODY_ENDS = re.compile(
     re.IGNORECASE,
 )
 _STORE_ENDS = re.compile(
-    r"_delete_by_query|destructive_requires_name|/_all/_(?:settings|close)|/_cluster/(?:settings|reroute)|index\.blocks|/_shutdown|/_security/"
+    r"_delete_by_query|destructive_requires_name|/_all/_(?:settings|close)|/_(?:close|freeze|rollover|shrink|update_by_query)\b|/_cluster/(?:settings|reroute)|index\.blocks|/_shutdown|/_security/"
 )
+_NAMED_AFTER = re.compile(r"(?:^|[/_.-])(?:wipe|destroy|nuke|purge|drop|truncate|delete)[\w.-]{0,60}\.\w{1,6}$", re.IGNORECASE)
+_OTHERS = re.compile(r"getSiblingDB|\buse\s|\\c\s|\b(?:database|role|user|schema|server|tablespace)\b|prod|\\!|program", re.IGNORECASE)
 _LONGEST, _MOST = 20_000, 400
 
 
@@ -118,10 +125,27 @@ def for_trying(names: list[str], command: Command) -> bool:
 
 
 def _in_databases(command: Command) -> Iterator[Finding]:
+    if _is_for_trying(command):
+        return
+    for redirect in command.redirects:
+        if redirect.reads and _NAMED_AFTER.search(redirect.target.text[:_MOST]):
+            yield doubtful(f"{command.program} is fed {redirect.target.text[:60]}, which is named after what it ends")
+            return
     for text in (*(word.text for word in command.argv[1:]), command.fed_text or ""):
         if found := ends_data(text, command.program):
             yield doubtful(f"{command.program} deletes or changes data for good: {found[:60]}")
             return
+
+
+def _is_for_trying(command: Command) -> bool:
+    """Whether the database is here and its name says that it is for trying; a statement on another one is read all the same."""
+    words = [word.text for word in command.argv[1:_MOST]]
+    if any(word.startswith(("-h", "--host", "-H", "-u", "--username")) or "://" in word for word in words):
+        return False
+    named = [after for before, after in itertools.pairwise(("", *words)) if before in {"-d", "--dbname", "-D", "--database"}]
+    named = named or [word for before, word in itertools.pairwise(("", *words)) if not word.startswith("-") and not before.startswith("-")]
+    said = " ".join((*words, command.fed_text or ""))[:_LONGEST]
+    return bool(named) and _TRIAL.fullmatch(named[0]) is not None and not _OTHERS.search(said)
 
 
 def ends_data(text: str, program: str) -> str:

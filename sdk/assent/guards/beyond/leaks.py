@@ -80,6 +80,7 @@ _DUMPS = {
     **dict.fromkeys(("import", "scrot", "grim", "screencapture", "fswebcam"), re.compile(r"")),
     "ffmpeg": re.compile(r"x11grab|avfoundation|dshow|v4l2|alsa|pulse"),
     **dict.fromkeys(("grep", "rg", "egrep"), re.compile(r"(?i)secret|token|passw|api_?key|private|credential")),
+    **dict.fromkeys(("svnadmin", "slapcat", "ldapsearch", "ntdsutil", "crontab", "wevtutil"), re.compile(r"")),
     "psql": re.compile(r"(?i)\b(?:select|copy)\b"),
     "mysql": re.compile(r"(?i)\bselect\b"),
     "etcdctl": re.compile(r"\bget\b.*--prefix|\bsnapshot\b"),

@@ -101,6 +101,43 @@ kubectl|oc|k create token
 kubectl|oc|k port-forward|proxy -address|-address=0\.0\.0\.0 0\.0\.0\.0|-address=0\.0\.0\.0
 kubectl|oc|k patch .*"?replicas"?:\s{0,3}0\b.*
 kubectl|oc|k delete|patch|set|edit|replace|undo|scale|apply|drain|cp (?:\S*/)?(?:prod|production|live)(?:[/.-]\S*)?
+kubectl|oc|k edit|patch|delete|apply|set|scale|rollout|pause kube-system|kube-public|istio-system|cert-manager|ingress-nginx
+kubectl|oc|k rollout|set|patch|scale|annotate|label pause|image|env|.*[=-].* prod|production|-n=prod\w*|-namespace=prod\w*
+gh|glab release delete-asset
+gh|glab api .*(?:archived=true|private=false|visibility=public|admin|default_branch).*
+redis-cli|valkey-cli|keydb-cli debug|script|client|function|latency sleep|flush|kill|pause|reload|delete|restore|set-active-expire
+redis-cli|valkey-cli|keydb-cli config set maxmemory|save|appendonly|maxclients|timeout|client-output-buffer-limit|.*-policy
+aws ec2 run-instances .*(?:xlarge|metal)|(?:[1-9]\d+) -instance-type|-count
+aws s3 presign .*(?:prod|customer|user|backup|secret).*
+aws iam update-account-password-policy|delete-account-password-policy
+aws sts assume-role .*(?:admin|root|owner|breakglass).*
+gcloud update|add-metadata -no-public-access-prevention|-no-uniform-.*|-no-.*protection.*|.*oslogin=false.*
+az functionapp|webapp|cosmosdb|storage keys|deployment set|renew|regenerate|delete
+docker|podman update -restart=no|-restart .*\0.*
+ldapmodify|smbpasswd|pdbedit|ipa .*\b(?:delprinc|cpw|changetype|ktrem|delpol)\b.*|-x
+loginctl|skill terminate-.*|kill-.*|-u|-kill .*
+pkill|killall|skill -kill|-9|-sigkill|-term|-15 -u|-user|-t|-terminal
+systemctl set-default .*
+hostnamectl|hostname set-hostname|hostname|-b|-f .*
+date -s|-set.* .*
+hwclock -set|-w|-systohc|-s|-hctosys
+timedatectl set-time|set-ntp|set-timezone .*
+pip|pip3|npm|gem|conda uninstall|remove|rm pip|setuptools|npm|bundler|conda|python -y|-g|-yes|pip|npm|conda
+update-alternatives -remove-all|-remove
+lvreduce|lvresize|growpart|ntfsresize|xfs_growfs|btrfstune|fatlabel|partclone\.restore|fsarchiver .*/.*
+resize2fs /dev/\S* \d+[kmgt]?|-m
+fsck|e2fsck|fsck\.ext4|fsck\.xfs|xfs_repair|reiserfsck|jfs_fsck|ntfsfix|dosfsck /dev/\S* -\w*[ylpf]\w* !-n|-vn|-fn|-N
+smartctl|hdparm|sdparm -s|-y|-clear|-w off|-y|.*wce.*
+tune2fs|debugfs|xfs_db /dev/\S* -o|-w|-l|-x|-e|-j|-r
+iptables|ip6tables -j drop|reject !-s|-source|--source|-C
+iptables|ip6tables -p drop|reject
+ufw deny|reject|delete|limit 22|22/tcp|ssh|openssh|443|80|out|from
+ufw allow any
+nft add|insert|create drop|reject .*rule.*
+route|ip add|replace|append default
+nginx|apachectl|apache2ctl|httpd -s|stop|graceful-stop|-k stop|quit|graceful-stop
+pg_ctl|pg_ctlcluster|mysqld_safe|mysqladmin|mongod|rabbitmqctl|caddy|haproxyctl|varnishadm|squid|named|rndc|unbound-control stop|shutdown|-shutdown|halt|stop_app !-d|test
+mysqladmin|mariadb-admin password|flush-privileges|kill|shutdown|stop-all-slaves|flush-hosts
 crictl|ctr rmp|rmi|stopp|rm -\w*a\w*|-all|-prune
 aws modify-snapshot-attribute|modify-image-attribute|modify-db-snapshot-attribute|modify-db-cluster-snapshot-attribute -operation-type|-attribute-name|-launch-permission|-values-to-add
 aws rds|redshift|elasticache -master-user-password|-auth-token
@@ -109,6 +146,8 @@ ansible .*state=stopped.*
 ansible user .*(?:password=|state=absent|groups=\S*(?:sudo|wheel)).*
 python|python3|uv|poetry|pipenv|manage\.py|django-admin migrate zero
 iptables|ip6tables -j dnat|redirect nat
+launchctl bootout|unload|disable|kill system.*|/System/.*|/Library/LaunchDaemons/.*
+kadmin|kadmin\.local -q .*
 mysql|psql|sqlite3|mongosh|redis-cli|sqlcmd|mariadb .*(?:wipe|destroy|nuke|purge|drop|truncate|delete_?all)[\w.-]*\.(?:sql|js|lua|cql)
 helm rollback|upgrade -force|-reset-values|-no-hooks|-cleanup-on-fail
 aws route53 change-resource-record-sets

@@ -116,7 +116,7 @@ def _verb(words: Sequence[str], command: Command) -> str | None:
                 return _told(words, at)
             return None if what == "looks" else ""
         if what == "ends":
-            if words[at - 1] in {"search", "find", "query"} and at == len(words) - 1:
+            if not {"search", "find", "query"}.isdisjoint(words[1:at]) and at == len(words) - 1:
                 return None
             return "" if _excused(words, at, command) else _told(words, at)
         if what == "looks behind":

@@ -29,13 +29,13 @@ _OTHERS = listed(
     "sage ghci stack cabal purs idris2 hy coffee ts-node tsx zx go rust-script tcc kotlinc"
 )
 _ALL_HERE = re.compile(
-    r"\b(?:listdir|scandir|readdir\w{0,4}|iterdir|os\.walk|Dir\.(?:children|entries|each_child))\s{0,3}\(?\s{0,3}[\"'`]?\.?[\"'`]?\s{0,3}[),]"
+    r"\b(?:listdir|scandir|readdir\w{0,4}|iterdir|rglob\(\s{0,3}[\"'`]\*[\"'`]|os\.walk|Dir\.(?:children|entries|each_child))\s{0,3}\(?\s{0,3}[\"'`]?\.?[\"'`]?\s{0,3}[),]"
     r"|\bglob\w{0,5}\s{0,3}\(?\s{0,3}[\"'`](?:\.?/)?(?:\*\*/)?\*(?:\.\*)?[\"'`]"
 )
 """All that is in the current tree, as code asks for it."""
 _DELETES = re.compile(r"\b(?:os\.remove|unlink\w{0,4}|rmtree|rmdir\w{0,4}|rmSync|rm_rf?|File\.delete|FileUtils\.rm\w{0,5})\b")
 _ALL_RECORDS = re.compile(
-    r"\.all\(\)\s{0,5}\.(?:_raw_)?delete\(|\b(?:delete_all|destroy_all|drop_all|drop_tables|drop_database|dropDatabase|dropAllTables|truncateAll|deleteAll"
+    r"\b(?:process|os|Process)\.kill\(\s{0,3}-?1\s{0,3}[,)]|\.all\(\)\s{0,5}\.(?:_raw_)?delete\(|\b(?:delete_all|destroy_all|drop_all|drop_tables|drop_database|dropDatabase|dropAllTables|truncateAll|deleteAll"
     r"|forceDeleteAll)\b|\bdeleteMany\(\s{0,3}(?:\{\s{0,3}\})?\s{0,3}\)|\b(?:flushall|flushdb)\s{0,3}\(|\bsync\(\s{0,3}\{\s{0,3}force:\s{0,3}true"
     r"|\bDB::(?:statement|unprepared)\(['\"](?:drop|truncate|delete)\b|::truncate\(\)|::query\(\)->delete\(",
     re.IGNORECASE,
@@ -57,7 +57,7 @@ def on_code(command: Command) -> Iterator[Finding]:
                 yield doubtful(f"the code for {program} deletes something, and names {path[:60]}")
                 return
         if found := _ALL_RECORDS.search(text[:_LONGEST]):
-            yield doubtful(f"the code for {program} deletes all that a database has ({found[0][:40]})")
+            yield doubtful(f"the code for {program} ends all that there is ({found[0][:40]})")
             return
         if _ALL_HERE.search(text[:_LONGEST]) and _DELETES.search(text[:_LONGEST]):
             yield doubtful(f"the code for {program} deletes what it finds in the current tree")

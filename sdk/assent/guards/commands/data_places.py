@@ -9,11 +9,11 @@ from assent.shell.lists import listed
 
 _PEOPLES = listed(
     "Documents Desktop Pictures Photos Music Videos Movies Mail mail Maildir Dropbox OneDrive Nextcloud "
-    "documents desktop pictures photos music videos backups backup vault notes .mozilla .thunderbird .config .local"
+    "documents desktop pictures photos music videos backups backup vault notes .mozilla .thunderbird .config .local Library"
 )
 """What is in them is a person's, at any depth; settings only as a whole."""
 _SETTINGS = frozenset({".config", ".local", ".mozilla", ".thunderbird"})
-_ROOTS = re.compile(r"(/(?:srv|opt|mnt|media|data|backups?|export|volume\d|Volumes|storage|u\d\d|pgdata|app-?data))(/.*)?")
+_ROOTS = re.compile(r"(/(?:srv|opt|sdcard|mnt|media|data|backups?|export|volume\d|Volumes|storage|u\d\d|pgdata|app-?data))(/.*)?")
 _SERVICES = re.compile(r"/var/(?:lib|www|backups?|mail|vmail|spool|opt|db)/[^/]")
 _DATA = listed(
     "data database databases db uploads upload media storage backups backup archive archives mail www html htdocs "
@@ -47,11 +47,13 @@ def keeps_data(path: str) -> bool:
     if root is None:
         return False
     below = [part for part in (root[2] or "").split("/") if part]
-    return len(below) < 2 or (len(below) < 5 and below[-1] in _DATA)
+    return len(below) < 2 or (len(below) < 5 and (below[-1] in _DATA or below[-1].endswith(".git")))
 
 
 def _is_a_persons(below: list[str]) -> bool:
     first = below[0]
+    if first == "Library" and len(below) > 1:
+        return below[1] in {"Mail", "Messages", "Calendars", "Keychains", "Photos", "Mobile Documents", "CloudStorage"}
     if first in _PEOPLES:
         return first not in _SETTINGS or len(below) == 1
     return len(below) == 1 and not first.startswith(".") and "." not in first[1:]

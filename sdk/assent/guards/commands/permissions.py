@@ -70,6 +70,8 @@ def _changed(word: Word, mode: str, command: Command, *, recursive: bool) -> Ite
         yield blocked(f"chmod {mode} {shown(word)} changes permissions all over {named(path)}")
     elif (shuts and recursive and protected(path, globbed=word.globbed)) or (shuts and system_file(path)):
         yield blocked(f"chmod {mode} {shown(word)} locks everybody out")
+    elif system_program(path) and re.match(r"[ugoa]*-\w*x", mode):
+        yield blocked(f"chmod {mode} {shown(word)} keeps a program of the system from running")
     elif "\0" in path and recursive and path.startswith("\0"):
         yield doubtful(f"chmod -R {shown(word)}: what it changes is known only when it runs")
     elif "/hooks/" in f"{path}/" and git_hooks(path) and ("-x" in mode or shuts):

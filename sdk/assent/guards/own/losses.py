@@ -37,6 +37,12 @@ _ADDRESS = re.compile(r"(?:https?|ssh|git|ftp)://.{1,400}|[\w.-]{1,60}@[\w.-]{1,
 _OWN_LISTS = frozenset({"docker", "podman", "git", "tmux", "npm", "pip", "pip3", "brew", "code", "conda", "rm"})
 _SMALL = re.compile(r"(?:^|[\s:'\"/_-])(?:cache|te?mp|tests?|sess|dev|old|evicted|failed|succeeded|completed)", re.IGNORECASE)
 _STATED = re.compile(r"\s{0,5}(?:drop|truncate|delete)\s|del$|unlink$", re.IGNORECASE)
+_PROGRAMS = re.compile(r"/(?:usr/)?(?:local/)?s?bin/")
+_HARMFUL = frozenset({"rm", "dd", "shred", "mkfs", "sh", "bash", "dash", "zsh", "sudo", "su", "wipefs", "kill", "shutdown", "nc", "chmod"})
+_NOTHING = re.compile(r"/dev/(?:null|zero|u?random|full)")
+_FILLED = re.compile(r"^/(?:tmp|dev|var/tmp|proc|sys)/|swap|\.(?:img|iso|bin|raw|qcow2|dat|test|log)$|te?mp|test|bench", re.IGNORECASE)
+_STATE = re.compile(r"\.tfstate\b|/\.terraform\.tfstate")
+_SETTINGS = re.compile(r"/etc/(?:(?!cron)[\w-]{1,40}(?<!\.d)(?<!enabled)/)?[\w.-]{1,60}\.(?:conf|cnf|cfg|ini|toml)")
 _MAIN = listed("main master trunk develop production prod release")
 
 
@@ -45,6 +51,11 @@ def on_losses(command: Command) -> Iterator[Finding]:
     program = command.program
     if program in REMOVERS | _ERASERS:
         yield from _deleted(command)
+    elif program in {"dd", "gdd", "cp", "gcp"}:
+        yield from _overwritten(command)
+        yield from _renamed(command)
+    elif program in {"ln", "install"}:
+        yield from _renamed(command)
     elif program in {"mv", "gmv"} and (words := operands(command)) and words[-1].text == "/dev/null":
         yield doubtful(f"mv {shown(words[0])} /dev/null destroys it")
     elif program in {"find", "gfind"}:
@@ -73,11 +84,41 @@ def _deleted(command: Command) -> Iterator[Finding]:
     whole = has(command, "rR", "--recursive") or program in {"rimraf", "trash", "trash-put", "rip", *_ERASERS}
     for word in operands(command):
         path = place(word, command.cwd)
+        if _STATE.search(path) or _SETTINGS.fullmatch(path):
+            yield doubtful(f"{program} {shown(word)} deletes what tells a program what it has, or how it works")
+            return
         if (whole or word.globbed) and keeps_data(path):
             yield doubtful(f"{program} {shown(word)} deletes data that nothing makes again")
             return
     if any(_lists_sources(feeder) for feeder in behind(command)):
         yield doubtful(f"{program} deletes what the repository keeps, all of it")
+
+
+def _overwritten(command: Command) -> Iterator[Finding]:
+    """Files that are filled with nothing or with noise, where no program makes them anew."""
+    texts = [word.text for word in command.argv[1:]]
+    if command.program in {"dd", "gdd"}:
+        empties = any(_NOTHING.fullmatch(text.removeprefix("if=")) for text in texts if text.startswith("if="))
+        targets = [text.removeprefix("of=") for text in texts if text.startswith("of=")]
+    else:
+        words = operands(command)
+        empties = bool(words) and _NOTHING.fullmatch(words[0].text) is not None
+        targets = [word.text for word in words[1:]]
+    for target in targets if empties else ():
+        if target.startswith(("/", "~")) and not _FILLED.search(target):
+            yield doubtful(f"{command.program} writes nothing or noise over {target[:60]}")
+            return
+
+
+def _renamed(command: Command) -> Iterator[Finding]:
+    """A program that does harm, under another name: what is called by that is judged by nobody."""
+    words = operands(command)
+    names = {words[0].text.rsplit("/", 1)[-1]} if len(words) > 1 and _PROGRAMS.match(words[0].text) else set[str]()
+    for source in command.arguments_from:
+        if source.program in {"which", "command", "type", "whereis"}:
+            names.update(word.text for word in source.argv[1:])
+    if found := sorted(names & _HARMFUL):
+        yield doubtful(f"{command.program} gives {found[0]} another name")
 
 
 def _lists_sources(feeder: Command) -> bool:
@@ -111,8 +152,17 @@ def _found(command: Command) -> Iterator[Finding]:
         return
     if _names_sources([word.text for word in command.argv[1:]]):
         yield doubtful("find deletes what people wrote, by its pattern")
-    elif not found.filtered and any(keeps_data(place(word, command.cwd)) for word in command.argv[1:2]):
+    elif not _ages(command) and any(keeps_data(place(word, command.cwd)) for word in command.argv[1:2]):
         yield doubtful(f"find {shown(command.argv[1])} deletes data that nothing makes again")
+
+
+def _ages(command: Command) -> bool:
+    """Whether only what is old goes, or what has a name of its own."""
+    pairs = itertools.pairwise(word.text for word in command.argv[1:])
+    return any(
+        before in {"-name", "-iname", "-path", "-regex", "-size"} or (before.endswith(("time", "min")) and re.fullmatch(r"\+[1-9]\d{0,5}", after))
+        for before, after in pairs
+    )
 
 
 def _moved(command: Command) -> Iterator[Finding]:
@@ -126,7 +176,8 @@ def _moved(command: Command) -> Iterator[Finding]:
             return
     if program == "rsync" and has(command, "", "--delete", "--delete-after", "--delete-before", "--delete-excluded"):
         words = operands(command)
-        if len(words) > 1 and keeps_data(place(words[-1], command.cwd)) and "empty" in words[0].text:
+        kept = len(words) > 1 and ":" not in words[-1].text and keeps_data(place(words[-1], command.cwd))
+        if kept and ("empty" in words[0].text or words[0].text == "/dev/null/"):
             yield doubtful(f"rsync --delete empties {shown(words[-1])}")
 
 
@@ -170,6 +221,8 @@ def _lost_by(action: str, rest: list[str], names: list[str]) -> str:
             return "writes the whole history anew"
         case "rm" if any(text in {".", "*", "./", ":/"} for text in names) and "--cached" not in rest:
             return "deletes all that the repository has"
+        case "worktree" if names[:1] == ["remove"] and ("--force" in rest or "-f" in rest):
+            return "remove --force throws away what is not committed there"
         case "update-ref" if "--stdin" in rest:
             return "moves and deletes branches by the list"
         case "replace" | "commit-tree" if "--force" in rest or "-f" in rest:

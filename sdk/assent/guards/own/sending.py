@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from assent.guards.commands.findings import doubtful
 from assent.shell.lists import listed
+from assent.shell.programs.programs import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ _MAIL = re.compile(
     r"(?:api\.(?:sendgrid\.com/v3/mail|mailgun\.net/v3/.{1,80}/messages|postmarkapp\.com/email|resend\.com/emails|brevo\.com/v3/smtp"
     r"|sendinblue\.com|telegram\.org/bot.{1,80}/send|twilio\.com/.{1,120}/(?:messages|calls)|nexmo\.com|pushover\.net|twitter\.com/2/tweets"
     r"|x\.com/2/tweets|line\.me/v2/bot|vonage\.com|elasticemail\.com|pagerduty\.com|opsgenie\.com/v2/alerts|mailchannels\.net)"
-    r"|rest\.nexmo\.com|events\.pagerduty\.com|gmail\.googleapis\.com/.{1,100}/send|graph\.microsoft\.com/.{1,100}/sendmail"
+    r"|api\.intercom\.io/messages|mailchimp\.com/.{1,100}/actions/send|customer\.io/.{1,60}/(?:send|messages)|/actions/send\b|/(?:broadcasts?|campaigns)/[\w-]{1,60}/send\b|rest\.nexmo\.com|events\.pagerduty\.com|gmail\.googleapis\.com/.{1,100}/send|graph\.microsoft\.com/.{1,100}/sendmail"
     r"|graph\.facebook\.com/.{1,100}/(?:messages|feed)|ntfy\.sh/|mandrillapp\.com/api|smtps?://)",
     re.IGNORECASE,
 )
@@ -43,11 +44,19 @@ _ROOT_LETTERS = re.compile(r"-(?:[a-zA-Z]*[is]|-login|-shell)")
 _LOGINS = listed("- -l --login root -m -p -")
 
 
+_CODE_MAILS = re.compile(
+    r"\bsmtplib\b.{0,2000}\.send_?m\w{2,7}\(|\bnodemailer\b.{0,2000}\.sendMail\(|\bNet::SMTP\b.{0,2000}\bsend_?m\w{2,7}\b|\bsend_mass_mail\(|^\s{0,5}mail\(",
+    re.DOTALL,
+)
+
+
 def on_sending(command: Command) -> Iterator[Finding]:
     """Ask before mail, files or money are sent over HTTP, and before a shell of root is opened that nobody sees into."""
     program, texts = command.program, [word.text for word in command.argv[1:]]
     if program in _SENDERS and (any(map(_SENDS.match, texts)) or "smtp" in " ".join(texts)[:2000]):
         yield from _posted([text[:2000] for text in texts[:200]], command)
+    elif language_of(program) not in {"", "shell"} and any(_CODE_MAILS.search(text[:4000]) for text in (*texts, command.fed_text or "")):
+        yield doubtful(f"the code for {program} sends mail in somebody's name")
     elif program in {"sudo", "doas", "pkexec"} and texts and all(map(_ROOT_LETTERS.fullmatch, texts)):
         yield doubtful(f"{program} opens a shell of root")
     elif program == "su" and set(texts) <= _LOGINS and (texts or command.wrappers):

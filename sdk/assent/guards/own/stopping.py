@@ -34,7 +34,7 @@ _FINDERS = frozenset({"pgrep", "pidof"})
 _AFAR = frozenset({"ssh", "mosh", "ansible", "salt", "pdsh", "pssh", "clush", "aws", "gcloud", "az"})
 _PID = re.compile(r"(?:/var)?/run/.{1,100}\.pid")
 _SOCKET = re.compile(r"(?:/var)?/run/(?:[\w-]{1,40}/)?[\w.-]{1,60}\.sock")
-_KERNEL = re.compile(r"/proc/sys/.{1,100}|/sys/(?:fs/cgroup|kernel|module|firmware|class)/.{1,200}")
+_KERNEL = re.compile(r"/proc/sys/.{1,100}|/sys/(?!class/(?:backlight|leds)/).{1,200}")
 
 
 def on_stopping(command: Command) -> Iterator[Finding]:
@@ -51,6 +51,8 @@ def on_stopping(command: Command) -> Iterator[Finding]:
         yield doubtful("kill stops what others use")
     elif program == "pm2" and texts[:1] in (["delete"], ["stop"], ["kill"], ["del"]) and texts[1:2] in (["all"], []):
         yield doubtful(f"pm2 {texts[0]} stops all that it runs")
+    elif command.argv and command.argv[0].text.startswith("/etc/init.d/") and texts[:1] in (["stop"], ["force-stop"]):
+        yield doubtful(f"{command.argv[0].text[:60]} stop: it stops what others use")
     elif program == "rm" and any(map(_SOCKET.fullmatch, texts)):
         yield doubtful("rm takes away the socket by which a service is reached")
     for redirect in command.redirects:
