@@ -29,9 +29,10 @@ from assent.guards.commands.permissions import on_permissions
 from assent.guards.commands.places import PROTECTED, normal, of_the_system, place
 from assent.guards.commands.rights import on_rights
 from assent.guards.heavy import is_heavy
-from assent.guards.own.losses import on_losses
+from assent.guards.own.git_work import on_git_work
+from assent.guards.own.losses import on_losses, on_ransom
 from assent.guards.own.sending import on_sending
-from assent.guards.own.stopping import on_stopping
+from assent.guards.own.stopping import on_kernel, on_stopping
 from assent.guards.own.traces import on_traces
 from assent.guards.own.windows import on_windows
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
@@ -70,8 +71,10 @@ _RULES = (
     on_kept,
     on_verbs,
     on_losses,
+    on_git_work,
     on_traces,
     on_stopping,
+    on_kernel,
     on_sending,
     on_windows,
     on_approving,
@@ -124,6 +127,7 @@ class CommandGuard(PreToolUseHook):
             yield blocked(f"{name} starts itself again and again: a fork bomb")
         yield from on_fetched_files(script)
         yield from on_stored_leaks(script)
+        yield from on_ransom(script)
         for command in script.commands:
             if command.program and command.program in self._also_blocked:
                 yield blocked(f"{command.program} is blocked here")

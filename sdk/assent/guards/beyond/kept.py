@@ -83,8 +83,12 @@ _BODY_ENDS = re.compile(
 _STORE_ENDS = re.compile(
     r"_delete_by_query|destructive_requires_name|/_all/_(?:settings|close)|/_(?:close|freeze|rollover|shrink|update_by_query)\b|/_cluster/(?:settings|reroute)|index\.blocks|/_shutdown|/_security/"
 )
-_NAMED_AFTER = re.compile(r"(?:^|[/_.-])(?:wipe|destroy|nuke|purge|drop|truncate|delete)[\w.-]{0,60}\.\w{1,6}$", re.IGNORECASE)
-_OTHERS = re.compile(r"getSiblingDB|\buse\s|\\c\s|\b(?:database|role|user|schema|server|tablespace)\b|prod|\\!|program", re.IGNORECASE)
+_NAMED_AFTER = re.compile(
+    r"(?:^|[/_.-])(?:wipe|destroy|nuke|purge|drop|truncate|delete)[\w.-]{0,60}\.\w{1,6}$", re.IGNORECASE
+)
+_OTHERS = re.compile(
+    r"getSiblingDB|\buse\s|\\c\s|\b(?:database|role|user|schema|server|tablespace)\b|prod|\\!|program", re.IGNORECASE
+)
 _LONGEST, _MOST = 20_000, 400
 
 
@@ -142,8 +146,14 @@ def _is_for_trying(command: Command) -> bool:
     words = [word.text for word in command.argv[1:_MOST]]
     if any(word.startswith(("-h", "--host", "-H", "-u", "--username")) or "://" in word for word in words):
         return False
-    named = [after for before, after in itertools.pairwise(("", *words)) if before in {"-d", "--dbname", "-D", "--database"}]
-    named = named or [word for before, word in itertools.pairwise(("", *words)) if not word.startswith("-") and not before.startswith("-")]
+    named = [
+        after for before, after in itertools.pairwise(("", *words)) if before in {"-d", "--dbname", "-D", "--database"}
+    ]
+    named = named or [
+        word
+        for before, word in itertools.pairwise(("", *words))
+        if not word.startswith("-") and not before.startswith("-")
+    ]
     said = " ".join((*words, command.fed_text or ""))[:_LONGEST]
     return bool(named) and _TRIAL.fullmatch(named[0]) is not None and not _OTHERS.search(said)
 

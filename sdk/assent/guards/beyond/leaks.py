@@ -76,7 +76,9 @@ _DUMPS = {
     "redis-cli": re.compile(r"--rdb|\bkeys\b"),
     "docker": re.compile(r"^(?:inspect|export|save|cp)\b"),
     "git": re.compile(r"^(?:bundle|archive|log\b.*-p|format-patch)\b"),
-    **dict.fromkeys(("tcpdump", "tshark", "xclip", "xsel", "pbpaste", "wl-paste", "arecord", "journalctl"), re.compile(r"")),
+    **dict.fromkeys(
+        ("tcpdump", "tshark", "xclip", "xsel", "pbpaste", "wl-paste", "arecord", "journalctl"), re.compile(r"")
+    ),
     **dict.fromkeys(("import", "scrot", "grim", "screencapture", "fswebcam"), re.compile(r"")),
     "ffmpeg": re.compile(r"x11grab|avfoundation|dshow|v4l2|alsa|pulse"),
     **dict.fromkeys(("grep", "rg", "egrep"), re.compile(r"(?i)secret|token|passw|api_?key|private|credential")),

@@ -37,7 +37,7 @@ sendmail|exim|exim4|msmtp -t|-t\w*
 git send-email|request-pull !-dry-run
 aws ses|sesv2|pinpoint|sns|pinpoint-email|connect|socialmessaging send-.*|publish|publish-batch
 twilio api:core:messages:create|api:core:calls:create|.*:create
-signal-cli|telegram-cli|telegram-send|tg|slackcat|discord\.sh|wacli|imsg|zulip-send|sendxmpp|toot|twurl|t|rainbowstream|bsky|matrix-commander|mosquitto-send|apprise|ntfy|pushover|notify send|-m|-b|-a|post|tweet|update|publish|chat|reply|dm|-message|-body|#.*|@.*
+signal-cli|telegram-cli|telegram-send|tg|slackcat|discord|wacli|imsg|zulip-send|sendxmpp|toot|twurl|t|rainbowstream|bsky|matrix-commander|mosquitto-send|apprise|ntfy|pushover|notify send|-m|-b|-a|post|tweet|update|publish|chat|reply|dm|-message|-body|#.*|@.*
 apprise|telegram-send|zulip-send|slackcat|sendxmpp|matrix-commander .*
 az communication send|email|sms
 osascript .*(?:mail|messages)\W.*\b(?:send|outgoing)\b.*
@@ -65,7 +65,7 @@ az storage|cosmosdb|acr|redis|servicebus|eventhubs|functionapp|webapp|ad keys|cr
 kubectl|oc|k get secrets?(?:/.*)? -a|-all-namespaces -o\w*|-output.*
 kubectl|oc|k get secrets?(?:/.*)? \S*(?:prod|live|master|root|admin)\S* -o(?:yaml|json\S*)?|-output.*
 kubectl|oc|k config view|get-contexts -raw
-heroku|dokku|flyctl|scalingo|clever config|config:get|config:export|env|secrets -s|-shell|-j|-json|-export|\S*(?:secret|key|token|password|database_url)\S*
+heroku|dokku|flyctl|scalingo|clever config|config:get|config:export|env|secrets -s|-shell|-j|-json|-export|(?!secrets?$|-|.*:)\S*(?:secret|key|token|password|database_url)\S*
 doppler|infisical|chamber|envkey|teller|berglas|sops|dotenvx|akeyless|conjur|dcli|rbw|lpass|bws|nordpass|protonpass export|read|get|access|decrypt|-d|-decrypt|show|password|note|download !-help
 security dump-keychain|export|find-.*-password -d|-w|-g|-wg\w*|-ga?|export|-t|-k
 secret-tool lookup|search|clear
@@ -97,6 +97,11 @@ kubectl|oc|k delete (?:po|pods?|jobs?|rs|replicasets?|cm|configmaps?) -all
 kubectl|oc|k drain .*
 kubectl|oc|k set env|image|serviceaccount|sa|resources -all|-a
 kubectl|oc|k patch|edit|replace (?:clusterrole\w*|role\w*|nodes?|ns|namespaces?|secrets?|pv|pvc|crds?)(?:/.*)?
+kubectl|oc|k create rolebinding -clusterrole=cluster-admin
+az set-permission|update|create -public-access|-public-access=\w+ blob|container|-public-access=(?:blob|container)
+btrfs filesystem|fi|balance|check|rescue resize|-repair|zero-log
+cryptsetup luksChangeKey|luksAddKey|luksConvertKey|luksSuspend|luksHeaderRestore
+sysctl kernel\.\S*=.*|fs\.(?:protected|suid)\S*=.*|net\.\S*(?:redirects?|source_route|rp_filter|forward\w*|syncookies)=.*
 kubectl|oc|k create token
 kubectl|oc|k port-forward|proxy -address|-address=0\.0\.0\.0 0\.0\.0\.0|-address=0\.0\.0\.0
 kubectl|oc|k patch .*"?replicas"?:\s{0,3}0\b.*
@@ -124,9 +129,9 @@ hwclock -set|-w|-systohc|-s|-hctosys
 timedatectl set-time|set-ntp|set-timezone .*
 pip|pip3|npm|gem|conda uninstall|remove|rm pip|setuptools|npm|bundler|conda|python -y|-g|-yes|pip|npm|conda
 update-alternatives -remove-all|-remove
-lvreduce|lvresize|growpart|ntfsresize|xfs_growfs|btrfstune|fatlabel|partclone\.restore|fsarchiver .*/.*
+lvreduce|lvresize|growpart|ntfsresize|xfs_growfs|btrfstune|fatlabel|partclone.restore|fsarchiver .*/.*
 resize2fs /dev/\S* \d+[kmgt]?|-m
-fsck|e2fsck|fsck\.ext4|fsck\.xfs|xfs_repair|reiserfsck|jfs_fsck|ntfsfix|dosfsck /dev/\S* -\w*[ylpf]\w* !-n|-vn|-fn|-N
+fsck|e2fsck|fsck.ext4|fsck.xfs|fsck.fat|xfs_repair|reiserfsck|jfs_fsck|ntfsfix|dosfsck /dev/\S* -\w*[ylpf]\w* !-n|-vn|-fn|-N
 smartctl|hdparm|sdparm -s|-y|-clear|-w off|-y|.*wce.*
 tune2fs|debugfs|xfs_db /dev/\S* -o|-w|-l|-x|-e|-j|-r
 iptables|ip6tables -j drop|reject !-s|-source|--source|-C
@@ -144,10 +149,10 @@ aws rds|redshift|elasticache -master-user-password|-auth-token
 gcloud add-metadata|set-metadata|project-info .*(?:ssh-keys|startup-script).*
 ansible .*state=stopped.*
 ansible user .*(?:password=|state=absent|groups=\S*(?:sudo|wheel)).*
-python|python3|uv|poetry|pipenv|manage\.py|django-admin migrate zero
+python|python3|uv|poetry|pipenv|manage.py|django-admin migrate zero
 iptables|ip6tables -j dnat|redirect nat
 launchctl bootout|unload|disable|kill system.*|/System/.*|/Library/LaunchDaemons/.*
-kadmin|kadmin\.local -q .*
+kadmin|kadmin.local -q .*
 mysql|psql|sqlite3|mongosh|redis-cli|sqlcmd|mariadb .*(?:wipe|destroy|nuke|purge|drop|truncate|delete_?all)[\w.-]*\.(?:sql|js|lua|cql)
 helm rollback|upgrade -force|-reset-values|-no-hooks|-cleanup-on-fail
 aws route53 change-resource-record-sets
@@ -167,7 +172,7 @@ redis-cli|valkey-cli|keydb-cli -h|-u flushdb|swapdb|migrate
 redis-cli|valkey-cli|keydb-cli config (?:re)?set(?:stat)? dir|slave-read-only|save|bind
 pg_restore|psql -c|-clean|-create -h|-host|-d|-dbname \S*(?:prod|live)\S*
 pg_restore -c|-clean \S*(?:prod|live)\S*
-bfg|bfg\.jar .*
+bfg|bfg.jar .*
 java bfg\.jar|.*bfg.*\.jar -.*
 gh|glab pr|mr merge -admin
 gh api .*protection.*|.*collaborators.*|.*hooks.*|.*keys.*|.*secrets.* -x|-method|-xput|-xpost|-f|-method=put

@@ -80,6 +80,7 @@ EXCUSED = {
     "rake": listed("log logs assets tmp"),
     "rails": listed("log logs assets model controller scaffold migration mailer generator job channel helper resource"),
     "drush": listed("cr"),
+    "heroku": listed("maintenance"),
     "wp": listed("rewrite theme"),
     "occ": listed("app"),
 }

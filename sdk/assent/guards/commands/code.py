@@ -33,7 +33,9 @@ _ALL_HERE = re.compile(
     r"|\bglob\w{0,5}\s{0,3}\(?\s{0,3}[\"'`](?:\.?/)?(?:\*\*/)?\*(?:\.\*)?[\"'`]"
 )
 """All that is in the current tree, as code asks for it."""
-_DELETES = re.compile(r"\b(?:os\.remove|unlink\w{0,4}|rmtree|rmdir\w{0,4}|rmSync|rm_rf?|File\.delete|FileUtils\.rm\w{0,5})\b")
+_DELETES = re.compile(
+    r"\b(?:os\.remove|unlink\w{0,4}|rmtree|rmdir\w{0,4}|rmSync|rm_rf?|File\.delete|FileUtils\.rm\w{0,5})\b"
+)
 _ALL_RECORDS = re.compile(
     r"\b(?:process|os|Process)\.kill\(\s{0,3}-?1\s{0,3}[,)]|\.all\(\)\s{0,5}\.(?:_raw_)?delete\(|\b(?:delete_all|destroy_all|drop_all|drop_tables|drop_database|dropDatabase|dropAllTables|truncateAll|deleteAll"
     r"|forceDeleteAll)\b|\bdeleteMany\(\s{0,3}(?:\{\s{0,3}\})?\s{0,3}\)|\b(?:flushall|flushdb)\s{0,3}\(|\bsync\(\s{0,3}\{\s{0,3}force:\s{0,3}true"
@@ -53,7 +55,13 @@ def on_code(command: Command) -> Iterator[Finding]:
     for text in (*texts, command.fed_text or ""):
         for found in _BESIDE.finditer(text[:_LONGEST]):
             path = normal(found[1] or found[2])
-            if protected(path, globbed="*" in path) or of_the_system(path) or system_file(path) or device(path) or keeps_data(path):
+            if (
+                protected(path, globbed="*" in path)
+                or of_the_system(path)
+                or system_file(path)
+                or device(path)
+                or keeps_data(path)
+            ):
                 yield doubtful(f"the code for {program} deletes something, and names {path[:60]}")
                 return
         if found := _ALL_RECORDS.search(text[:_LONGEST]):

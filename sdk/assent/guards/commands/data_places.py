@@ -13,7 +13,11 @@ _PEOPLES = listed(
 )
 """What is in them is a person's, at any depth; settings only as a whole."""
 _SETTINGS = frozenset({".config", ".local", ".mozilla", ".thunderbird"})
-_ROOTS = re.compile(r"(/(?:srv|opt|sdcard|mnt|media|data|backups?|export|volume\d|Volumes|storage|u\d\d|pgdata|app-?data))(/.*)?")
+_ROOTS = re.compile(
+    r"(/(?:srv|opt|sdcard|mnt|media|data|backups?|export|volume\d|Volumes|storage|u\d\d|pgdata|app-?data))(/.*)?"
+)
+_APPS = frozenset({"/app", "/code", "/workspace", "/workspaces", "/repo", "/usr/src/app"})
+"""Where containers have the program itself."""
 _SERVICES = re.compile(r"/var/(?:lib|www|backups?|mail|vmail|spool|opt|db)/[^/]")
 _DATA = listed(
     "data database databases db uploads upload media storage backups backup archive archives mail www html htdocs "
@@ -42,6 +46,8 @@ def keeps_data(path: str) -> bool:
     if path.startswith("~/"):
         return _is_a_persons(parts[1:])
     if _SERVICES.match(path):
+        return True
+    if path in _APPS:
         return True
     root = _ROOTS.fullmatch(path)
     if root is None:

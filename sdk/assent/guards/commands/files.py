@@ -76,7 +76,7 @@ _INTO_FOLDERS = frozenset({"cp", "mv", "install", "ln", "rsync", "scp", "gcp", "
 def on_deletion(command: Command) -> Iterator[Finding]:
     """Deleting, emptying or moving away roots, homes, the current tree and what belongs to the system."""
     program = command.program
-    if program in REMOVERS:
+    if program in REMOVERS and not (command.guess and program == "Remove-Item"):  # its paths are no shell's: `.\bin`
         yield from _removal(command)
     elif program in _ERASERS:
         yield from _erasure(command)

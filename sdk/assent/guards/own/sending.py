@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from assent.guards.commands.findings import doubtful
+from assent.guards.commands.findings import doubtful, operands
+from assent.guards.commands.places import place
 from assent.shell.lists import listed
 from assent.shell.programs.programs import language_of
 
@@ -37,10 +38,15 @@ _MONEY = re.compile(
     r"|api-m\.paypal\.com|b2b\.revolut\.com|openapi\.alipay|api\.mch\.weixin|trading\.robinhood)",
     re.IGNORECASE,
 )
-_SENDS = re.compile(r"-(?:d|F|T)|--(?:data|json|form|post-|body|upload)|-\w{0,4}[dFT]$|-X(?:POST|PUT|PATCH)?|--request|POST|PUT|PATCH")
+_SENDS = re.compile(
+    r"-(?:d|F|T)|--(?:data|json|form|post-|body|upload)|-\w{0,4}[dFT]$|-X(?:POST|PUT|PATCH)?|--request|POST|PUT|PATCH"
+)
 _FILE = re.compile(r"(?:[\w.\[\]-]{1,60}[=:])?[@<](?!\{)[^\s].{0,400}|.{0,400}\0.{0,400}", re.DOTALL)
 _TRIES = re.compile(r"sandbox|/test|sk_test_|localhost|127\.0\.0\.1")
 _ROOT_LETTERS = re.compile(r"-(?:[a-zA-Z]*[is]|-login|-shell)")
+_AS_ROOT = frozenset({"sudo", "doas", "pkexec"})
+_UPLOADERS = frozenset({"aws", "gsutil", "gcloud", "rclone", "azcopy", "s3cmd", "mc", "scp", "rsync", "b2", "s5cmd"})
+_ELSEWHERE = re.compile(r"\w{2,20}://|[\w.@-]{2,80}:")
 _LOGINS = listed("- -l --login root -m -p -")
 
 
@@ -55,12 +61,35 @@ def on_sending(command: Command) -> Iterator[Finding]:
     program, texts = command.program, [word.text for word in command.argv[1:]]
     if program in _SENDERS and (any(map(_SENDS.match, texts)) or "smtp" in " ".join(texts)[:2000]):
         yield from _posted([text[:2000] for text in texts[:200]], command)
-    elif language_of(program) not in {"", "shell"} and any(_CODE_MAILS.search(text[:4000]) for text in (*texts, command.fed_text or "")):
+    elif language_of(program) not in {"", "shell"} and any(
+        _CODE_MAILS.search(text[:4000]) for text in (*texts, command.fed_text or "")
+    ):
         yield doubtful(f"the code for {program} sends mail in somebody's name")
     elif program in {"sudo", "doas", "pkexec"} and texts and all(map(_ROOT_LETTERS.fullmatch, texts)):
         yield doubtful(f"{program} opens a shell of root")
+    elif (
+        language_of(program) == "shell"
+        and _AS_ROOT.intersection(command.wrappers)
+        and set(texts) <= {"-i", "-l", "-p", "--login"}
+    ):
+        if command.fed_text is None and not command.feeders and not command.redirects:
+            yield doubtful(f"{program} is a shell of root")
+    elif program in _UPLOADERS and (what := _uploaded(command)):
+        yield doubtful(f"{program} copies {what[:60]} to another machine")
     elif program == "su" and set(texts) <= _LOGINS and (texts or command.wrappers):
         yield doubtful("su opens a shell of root")
+
+
+def _uploaded(command: Command) -> str:
+    """Return the directory of the system, or of all of a person's settings, that is copied away; "" for none."""
+    words = operands(command)
+    if not any(_ELSEWHERE.match(word.text) for word in words[-1:]):
+        return ""
+    for word in words[:-1]:
+        path = place(word, command.cwd)
+        if path in {"/etc", "/root", "/home", "~", "/", "/var", "~/.config", "~/.local"} or path.startswith("/etc/"):
+            return word.text
+    return ""
 
 
 def _posted(texts: list[str], command: Command) -> Iterator[Finding]:

@@ -26,7 +26,9 @@ _SERVICES = re.compile(
     r"(?:[@._-]?[\d.]{1,6}\w{0,10}|@.{0,40})?(?:\.service|\.socket)?",
     re.IGNORECASE,
 )
-_CONTROLS = listed("systemctl service rc-service initctl sv supervisorctl monit svcadm s6-svc net sc net.exe sc.exe rcctl")
+_CONTROLS = listed(
+    "systemctl service rc-service initctl sv supervisorctl monit svcadm s6-svc net sc net.exe sc.exe rcctl"
+)
 _STOPPING = listed("stop disable mask kill down force-stop")
 _KILLERS = frozenset({"pkill", "killall", "xkill", "skill", "killall5"})
 _QUIETLY = frozenset({"-0", "-HUP", "-USR1", "-USR2", "-SIGHUP", "-l"})
@@ -44,22 +46,25 @@ def on_stopping(command: Command) -> Iterator[Finding]:
         far = not _AFAR.isdisjoint(command.wrappers)
         if far or any(map(_SERVICES.fullmatch, texts)) or {"all", "*"}.intersection(texts):
             yield doubtful(f"{program} {' '.join(texts[:3])[:60]}: it stops what others use")
-    elif program in _KILLERS and _QUIETLY.isdisjoint(texts):
-        if any(map(_SERVICES.fullmatch, texts)):
+    elif program in _KILLERS | {"kill"} and _QUIETLY.isdisjoint(texts):
+        if (program != "kill" and any(map(_SERVICES.fullmatch, texts))) or _found_by_name(command):
             yield doubtful(f"{program} stops what others use")
-    elif program == "kill" and _QUIETLY.isdisjoint(texts) and _found_by_name(command):
-        yield doubtful("kill stops what others use")
     elif program == "pm2" and texts[:1] in (["delete"], ["stop"], ["kill"], ["del"]) and texts[1:2] in (["all"], []):
         yield doubtful(f"pm2 {texts[0]} stops all that it runs")
     elif command.argv and command.argv[0].text.startswith("/etc/init.d/") and texts[:1] in (["stop"], ["force-stop"]):
         yield doubtful(f"{command.argv[0].text[:60]} stop: it stops what others use")
     elif program == "rm" and any(map(_SOCKET.fullmatch, texts)):
         yield doubtful("rm takes away the socket by which a service is reached")
-    for redirect in command.redirects:
-        if redirect.writes and _KERNEL.fullmatch(redirect.target.text):
-            yield doubtful(f"it changes the running kernel: {redirect.target.text[:60]}")
-    if program == "tee" and any(map(_KERNEL.fullmatch, texts)):
-        yield doubtful("tee changes the running kernel")
+
+
+def on_kernel(command: Command) -> Iterator[Finding]:
+    """Ask before something is written into the running kernel's own files."""
+    written = [redirect.target.text for redirect in command.redirects if redirect.writes]
+    if command.program == "tee":
+        written += [word.text for word in command.argv[1:]]
+    for path in written:
+        if _KERNEL.fullmatch(path):
+            yield doubtful(f"it changes the running kernel: {path[:60]}")
 
 
 def _found_by_name(command: Command) -> bool:
@@ -70,4 +75,3 @@ def _found_by_name(command: Command) -> bool:
         if source.program == "cat" and any(map(_PID.fullmatch, words)):
             return True
     return False
-

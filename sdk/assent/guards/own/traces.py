@@ -31,19 +31,25 @@ def on_traces(command: Command) -> Iterator[Finding]:
     program, texts = command.program, [word.text for word in command.argv[1:]]
     if program == "history" and has(command, "cd", "-c", "-d"):
         yield doubtful("history -c wipes what was done here")
-    elif program == "unset" and not _HISTORY_NAMES.isdisjoint(texts):
-        yield doubtful("what is done from here on is kept in no history")
-    elif program in {"export", "declare", "typeset", "readonly", "local"} and any(map(_HISTORY_VARIABLE.fullmatch, texts)):
-        yield doubtful("what is done from here on is kept in no history")
-    elif program == "set" and texts[:2] == ["+o", "history"]:
+    elif _keeps_no_history(command, texts):
         yield doubtful("what is done from here on is kept in no history")
     elif program == "dmesg" and has(command, "cC", "--clear", "--read-clear"):
         yield doubtful("dmesg wipes the kernel's messages")
     elif program == "touch" and has(command, "rtd", "--reference", "--date") and _of_the_system(command):
         yield doubtful("touch gives a file of the system another time")
-    elif any(_HISTORY_VARIABLE.fullmatch(f"{name}={word.text}") for name, word in command.environment):
-        yield doubtful("what is done from here on is kept in no history")
     yield from _emptied(command)
+
+
+def _keeps_no_history(command: Command, texts: list[str]) -> bool:
+    match command.program:
+        case "unset":
+            return not _HISTORY_NAMES.isdisjoint(texts)
+        case "set":
+            return texts[:2] == ["+o", "history"]
+        case "export" | "declare" | "typeset" | "readonly" | "local":
+            return any(map(_HISTORY_VARIABLE.fullmatch, texts))
+        case _:
+            return any(_HISTORY_VARIABLE.fullmatch(f"{name}={word.text}") for name, word in command.environment)
 
 
 def _of_the_system(command: Command) -> bool:
@@ -61,5 +67,7 @@ def _emptied(command: Command) -> Iterator[Finding]:
     for word in words:
         path = place(word, command.cwd)
         if _RECORDS.fullmatch(path) or (_HISTORIES.fullmatch(path) and command.program != "ln"):
-            yield doubtful(f"{command.program or 'a redirection'} wipes or changes {shown(word)}, which tells what was done")
+            yield doubtful(
+                f"{command.program or 'a redirection'} wipes or changes {shown(word)}, which tells what was done"
+            )
             return

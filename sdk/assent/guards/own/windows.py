@@ -43,7 +43,9 @@ _ENDS = re.compile(
 _HIDDEN = re.compile(r"\s-(?:e|ec|enc\w{0,12})\s{1,5}[A-Za-z0-9+/=]{12}", re.IGNORECASE)
 _PROFILE = re.compile(r"currentversion\\{1,2}run|\\startup\\|\$profile\b", re.IGNORECASE)
 _WRITES = re.compile(r">|\b(?:set|add|new)-(?:content|item\w{0,12})\b|\bcopy\b", re.IGNORECASE)
-_ALONE = re.compile(r"(?:sc|net|taskkill|wevtutil|bcdedit|takeown|icacls|netsh|certutil|bitsadmin|mshta|regsvr32|diskpart)(?:\.exe)?")
+_ALONE = re.compile(
+    r"(?:sc|net|taskkill|wevtutil|bcdedit|takeown|icacls|netsh|certutil|bitsadmin|mshta|regsvr32|diskpart)(?:\.exe)?"
+)
 _LONGEST = 4000
 
 
