@@ -32,6 +32,7 @@ from assent.guards.heavy import is_heavy
 from assent.guards.own.git_work import on_git_work
 from assent.guards.own.losses import on_losses, on_ransom
 from assent.guards.own.sending import on_sending
+from assent.guards.own.stand_ins import on_stand_ins
 from assent.guards.own.stopping import on_kernel, on_stopping
 from assent.guards.own.traces import on_traces
 from assent.guards.own.windows import on_windows
@@ -73,6 +74,7 @@ _RULES = (
     on_losses,
     on_git_work,
     on_traces,
+    on_stand_ins,
     on_stopping,
     on_kernel,
     on_sending,

@@ -80,6 +80,8 @@ _DUMPS = {
         ("tcpdump", "tshark", "xclip", "xsel", "pbpaste", "wl-paste", "arecord", "journalctl"), re.compile(r"")
     ),
     **dict.fromkeys(("import", "scrot", "grim", "screencapture", "fswebcam"), re.compile(r"")),
+    "aws": re.compile(r"\bs3 cp\b.*\s-$"),
+    "gsutil": re.compile(r"\bcat\b"),
     "ffmpeg": re.compile(r"x11grab|avfoundation|dshow|v4l2|alsa|pulse"),
     **dict.fromkeys(("grep", "rg", "egrep"), re.compile(r"(?i)secret|token|passw|api_?key|private|credential")),
     **dict.fromkeys(("svnadmin", "slapcat", "ldapsearch", "ntdsutil", "crontab", "wevtutil"), re.compile(r"")),

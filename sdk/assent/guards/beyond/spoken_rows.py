@@ -107,7 +107,9 @@ kubectl|oc|k port-forward|proxy -address|-address=0\.0\.0\.0 0\.0\.0\.0|-address
 kubectl|oc|k patch .*"?replicas"?:\s{0,3}0\b.*
 kubectl|oc|k delete|patch|set|edit|replace|undo|scale|apply|drain|cp (?:\S*/)?(?:prod|production|live)(?:[/.-]\S*)?
 kubectl|oc|k edit|patch|delete|apply|set|scale|rollout|pause kube-system|kube-public|istio-system|cert-manager|ingress-nginx
-kubectl|oc|k rollout|set|patch|scale|annotate|label pause|image|env|.*[=-].* prod|production|-n=prod\w*|-namespace=prod\w*
+kubectl|oc|k rollout pause|undo prod|production|-n=prod\w*|-namespace=prod\w*
+kubectl|oc|k label|taint nodes?|no .*-$
+kubectl|oc|k auth reconcile
 gh|glab release delete-asset
 gh|glab api .*(?:archived=true|private=false|visibility=public|admin|default_branch).*
 redis-cli|valkey-cli|keydb-cli debug|script|client|function|latency sleep|flush|kill|pause|reload|delete|restore|set-active-expire
@@ -148,6 +150,19 @@ aws modify-snapshot-attribute|modify-image-attribute|modify-db-snapshot-attribut
 aws rds|redshift|elasticache -master-user-password|-auth-token
 gcloud add-metadata|set-metadata|project-info .*(?:ssh-keys|startup-script).*
 ansible .*state=stopped.*
+ansible -m reboot|shutdown|community\.general\.shutdown
+ansible-playbook .*state=absent.*
+aws ec2|rds|lambda|iam .*-iam-instance-profile\S*|update-access-key|restore-db-\S+|update-assume-role-policy
+gcloud instances set-service-account|set-scopes|set-machine-type
+az slot swap
+az firewall-rule create|update 255\.255\.255\.255
+git config http\.\S*sslverify|core\.sshcommand|core\.fsmonitor|protocol\.ext\.allow false|0|https?://.*|always|.*[;|&].*
+git lfs migrate -everything
+npm|pnpm|yarn config|set strict-ssl false
+systemd-run -on-\S+|-timer-property
+docker|podman|nerdctl kill .*\0.*
+journalctl -vacuum-files.*
+bun|bunx x|run|-y https?://.*
 ansible user .*(?:password=|state=absent|groups=\S*(?:sudo|wheel)).*
 python|python3|uv|poetry|pipenv|manage.py|django-admin migrate zero
 iptables|ip6tables -j dnat|redirect nat

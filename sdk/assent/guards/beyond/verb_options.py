@@ -69,7 +69,7 @@ def by_options(words: Sequence[str]) -> str:
 def _value_ends(word: str, behind: Sequence[str]) -> bool:
     if word.endswith("scale") and "0" in behind:
         return True
-    if word == "send" and ("--value" in behind or any(map(_AMOUNT.fullmatch, behind))):
+    if word.rpartition(":")[2] == "send" and ("--value" in behind or any(map(_AMOUNT.fullmatch, behind))):
         return True
     if word == "set" and behind[:1] == ["public"]:
         return True

@@ -45,7 +45,7 @@ _SLASHED = frozenset({"/delete", "/del", "/remove", "/purge"})
 _KEPT = re.compile(r"(?:[2-9]|[1-9]\d{1,5})[dwmy]?")
 _TRIALS = frozenset({"test", "tests", "tmp", "temp", "dev", "demo", "scratch", "sandbox", "preview", "staging"})
 _PIPES = frozenset({"nc", "ncat", "netcat", "telnet", "socat", "redis-cli", "valkey-cli"})
-_EXECUTING = {("yarn", "dlx"): 2, ("dotnet", "ef"): 1, ("mix", "run"): 1}
+_EXECUTING = {("yarn", "dlx"): 2, ("dotnet", "ef"): 1, ("mix", "run"): 1, ("pipx", "run"): 2}
 """Programs at home whose further words are those of another one, and where these begin."""
 _CARRIERS = RUNNERS | {program for program, _ in _EXECUTING} | {"java", "php", "python", "python3", "ruby", "node"}
 

@@ -30,7 +30,7 @@ _OTHERS = listed(
 )
 _ALL_HERE = re.compile(
     r"\b(?:listdir|scandir|readdir\w{0,4}|iterdir|rglob\(\s{0,3}[\"'`]\*[\"'`]|os\.walk|Dir\.(?:children|entries|each_child))\s{0,3}\(?\s{0,3}[\"'`]?\.?[\"'`]?\s{0,3}[),]"
-    r"|\bglob\w{0,5}\s{0,3}\(?\s{0,3}[\"'`](?:\.?/)?(?:\*\*/)?\*(?:\.\*)?[\"'`]"
+    r"|<\*>|\bglob\w{0,5}\s{0,3}\(?\s{0,3}[\"'`](?:\.?/)?(?:\*\*/)?\*(?:\.\*)?[\"'`]"
 )
 """All that is in the current tree, as code asks for it."""
 _DELETES = re.compile(

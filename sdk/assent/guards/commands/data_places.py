@@ -9,7 +9,8 @@ from assent.shell.lists import listed
 
 _PEOPLES = listed(
     "Documents Desktop Pictures Photos Music Videos Movies Mail mail Maildir Dropbox OneDrive Nextcloud "
-    "documents desktop pictures photos music videos backups backup vault notes .mozilla .thunderbird .config .local Library"
+    "documents desktop pictures photos music videos backups backup vault notes .mozilla .thunderbird .config "
+    ".local Library"
 )
 """What is in them is a person's, at any depth; settings only as a whole."""
 _SETTINGS = frozenset({".config", ".local", ".mozilla", ".thunderbird"})
@@ -29,6 +30,9 @@ _MADE_AGAIN = re.compile(
     r"coverage|tests?|testing|demo|dev|scratch|sandbox|example|examples|staging|preview|lost\+found)(?:[-_.\d].{0,60})?"
     r"|\..{0,40}cache|\.next|\.nuxt|\.turbo|\.tox|\.gradle|\.npm|\.m2|\.cargo|\d{8,20}|.{0,60}\.(?:gz|\d)|\*\.\w{1,8}",
     re.IGNORECASE,
+)
+_LEFTOVERS = re.compile(
+    r".*\.(?:log|tmp|gz|py[co]|o|obj|class|bak|old|cache|sw[op]|orig|map|part|lock|pid|rej|DS_Store)|.*~", re.IGNORECASE
 )
 _SOURCES = re.compile(
     r"\*\.(?:py|[cm]?[jt]sx?|go|rs|java|kt|rb|php|c|cc|cpp|h|hpp|cs|swift|scala|ex|sql|md|docx?|xlsx?|pptx?|odt|pdf|txt|csv"
@@ -63,6 +67,11 @@ def _is_a_persons(below: list[str]) -> bool:
     if first in _PEOPLES:
         return first not in _SETTINGS or len(below) == 1
     return len(below) == 1 and not first.startswith(".") and "." not in first[1:]
+
+
+def is_made_again(pattern: str) -> bool:
+    """Whether a pattern of names is of what programs make (`*.pyc`, `*.log`)."""
+    return _LEFTOVERS.fullmatch(pattern) is not None or _MADE_AGAIN.fullmatch(pattern.strip("*")) is not None
 
 
 def is_source(pattern: str) -> bool:

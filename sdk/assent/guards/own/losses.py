@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from assent.guards.beyond.verb_words import meaning
-from assent.guards.commands.data_places import is_source, keeps_data
+from assent.guards.commands.data_places import is_made_again, is_source, keeps_data
 from assent.guards.commands.files import REMOVERS
 from assent.guards.commands.findings import behind, doubtful, has, operands, shown
 from assent.guards.commands.places import place, protected, system_file
@@ -33,26 +33,6 @@ _SMALL = re.compile(
     r"(?:^|[\s:'\"/_-])(?:cache|te?mp|tests?|sess|dev|old|evicted|failed|succeeded|completed)", re.IGNORECASE
 )
 _STATED = re.compile(r"\s{0,5}(?:drop|truncate|delete)\s|del$|unlink$", re.IGNORECASE)
-_PROGRAMS = re.compile(r"/(?:usr/)?(?:local/)?s?bin/")
-_HARMFUL = frozenset(
-    {
-        "rm",
-        "dd",
-        "shred",
-        "mkfs",
-        "sh",
-        "bash",
-        "dash",
-        "zsh",
-        "sudo",
-        "su",
-        "wipefs",
-        "kill",
-        "shutdown",
-        "nc",
-        "chmod",
-    }
-)
 _WORK = re.compile(
     r"\.{1,2}/?$|(?:\./)?(?:src|app|lib|docs|packages)/?$|~|\$HOME|\x00|/home/|/Users/|/srv/|/opt/|/data"
 )
@@ -158,17 +138,6 @@ def _blanked(command: Command) -> Iterator[Finding]:
         yield doubtful(f"{command.program} -i leaves nothing of the files that it edits")
 
 
-def _renamed(command: Command) -> Iterator[Finding]:
-    """A program that does harm, under another name: what is called by that is judged by nobody."""
-    words = operands(command)
-    names = {words[0].text.rsplit("/", 1)[-1]} if len(words) > 1 and _PROGRAMS.match(words[0].text) else set[str]()
-    for source in command.arguments_from:
-        if source.program in {"which", "command", "type", "whereis"}:
-            names.update(word.text for word in source.argv[1:])
-    if found := sorted(names & _HARMFUL):
-        yield doubtful(f"{command.program} gives {found[0]} another name")
-
-
 def _lists_sources(feeder: Command) -> bool:
     """Whether it lists all that git tracks, or sources by their pattern from the current tree on."""
     texts = [word.text for word in feeder.argv[1:]]
@@ -194,7 +163,7 @@ def _by_extension(texts: list[str]) -> bool:
 
 def _names_sources(texts: list[str]) -> bool:
     roots = [text for text in texts[:1] if _WORK.match(text) and not _FILLED.search(text)]
-    narrowed = any(text in {"-path", "-maxdepth", "-mtime", "-newer", "-size", "-not", "!", "-mmin"} for text in texts)
+    narrowed = any(text in {"-path", "-maxdepth", "-mtime", "-newer", "-size", "-mmin"} for text in texts)
     names = [after for before, after in itertools.pairwise(texts) if before in {"-name", "-iname"}]
     return bool(roots) and not narrowed and any(map(is_source, names))
 
@@ -211,13 +180,13 @@ def _found(command: Command) -> Iterator[Finding]:
 
 
 def _ages(command: Command) -> bool:
-    """Whether only what is old goes, or what has a name of its own."""
-    pairs = itertools.pairwise(word.text for word in command.argv[1:])
-    return any(
-        before in {"-name", "-iname", "-path", "-regex", "-size"}
-        or (before.endswith(("time", "min")) and re.fullmatch(r"\+[1-9]\d{0,5}", after))
-        for before, after in pairs
-    )
+    """Whether only what is old goes, or what programs make again."""
+    for before, after in itertools.pairwise(word.text for word in command.argv[1:]):
+        if before.endswith(("time", "min")) and re.fullmatch(r"\+[1-9]\d{0,5}", after):
+            return True
+        if before in {"-name", "-iname", "-path"} and is_made_again(after):
+            return True
+    return False
 
 
 def _moved(command: Command) -> Iterator[Finding]:
@@ -238,7 +207,7 @@ def _moved(command: Command) -> Iterator[Finding]:
 
 _RULES: Mapping[str, tuple[Callable[[Command], Iterator[Finding]], ...]] = {
     **dict.fromkeys(REMOVERS | _ERASERS, (_deleted,)),
-    **dict.fromkeys(("dd", "gdd", "cp", "gcp", "ln", "install"), (_overwritten, _renamed)),
+    **dict.fromkeys(("dd", "gdd", "cp", "gcp", "ln", "install"), (_overwritten,)),
     **dict.fromkeys(("sed", "gsed", "perl"), (_blanked,)),
     **dict.fromkeys(("mv", "gmv"), (_discarded,)),
     **dict.fromkeys(("find", "gfind"), (_found,)),

@@ -47,7 +47,9 @@ def on_stopping(command: Command) -> Iterator[Finding]:
         if far or any(map(_SERVICES.fullmatch, texts)) or {"all", "*"}.intersection(texts):
             yield doubtful(f"{program} {' '.join(texts[:3])[:60]}: it stops what others use")
     elif program in _KILLERS | {"kill"} and _QUIETLY.isdisjoint(texts):
-        if (program != "kill" and any(map(_SERVICES.fullmatch, texts))) or _found_by_name(command):
+        if (
+            program != "kill" and any(map(_SERVICES.fullmatch, re.split(r"[|\s^$()]", " ".join(texts)[:400])))
+        ) or _found_by_name(command):
             yield doubtful(f"{program} stops what others use")
     elif program == "pm2" and texts[:1] in (["delete"], ["stop"], ["kill"], ["del"]) and texts[1:2] in (["all"], []):
         yield doubtful(f"pm2 {texts[0]} stops all that it runs")
