@@ -85,7 +85,7 @@ docker|podman|nerdctl load|import|build https?://.*
 git config url\.(?:https?|git)://(?!(?:\S{0,80}@)?(?:github\.com|gitlab\.com|bitbucket\.org|ssh\.github\.com|\w+\.github\.com)/)\S+\.insteadof
 docker|podman|nerdctl push (?!docker\.io/library/|localhost|\S*[.:]\S*/)[a-z0-9][\w.-]*/[\w./-]+(?::\S+)? !-help
 # changes what runs for others without a look at what it changes
-terraform|tofu|terragrunt apply|run-all -auto-approve !-auto-approve=false
+terraform|tofu|terragrunt apply|run-all -auto-approve !-auto-approve=false|(?!-)\S*plan\S*
 terragrunt run-all|run apply|destroy
 terraform|tofu state rm|mv|replace-provider
 pulumi up|update|import|refresh|cancel -y|-yes|-skip-preview|-f
@@ -94,7 +94,6 @@ cdk|cdktf deploy -require-approval=never|never|-auto-approve
 kubectl|oc|k scale -replicas=0|0 !-dev
 kubectl|oc|k delete (?:deploy|deployments?|svc|services?|ing|ingress(?:es)?|ds|daemonsets?|cronjobs?|cj|hpa|networkpolic(?:y|ies)|netpol|sa|serviceaccounts?|(?:validating|mutating)webhook\w*|sc|storageclass(?:es)?|leases?|apiservices?|endpoints|ep|poddisruptionbudgets?|pdb|volumesnapshots?)(?:[/,].*)?
 kubectl|oc|k delete (?:po|pods?|jobs?|rs|replicasets?|cm|configmaps?) -all
-kubectl|oc|k drain .*
 kubectl|oc|k set env|image|serviceaccount|sa|resources -all|-a
 kubectl|oc|k patch|edit|replace (?:clusterrole\w*|role\w*|nodes?|ns|namespaces?|secrets?|pv|pvc|crds?)(?:/.*)?
 kubectl|oc|k create rolebinding -clusterrole=cluster-admin
@@ -173,7 +172,6 @@ helm rollback|upgrade -force|-reset-values|-no-hooks|-cleanup-on-fail
 aws route53 change-resource-record-sets
 aws cloudfront|elbv2|apigateway|apigatewayv2|route53 update-distribution|delete-.*|modify-listener|modify-load-balancer-attributes
 aws iam update-assume-role-policy|put-user-policy|put-role-policy|put-group-policy|create-user|create-access-key|update-login-profile|add-user-to-group|deactivate-mfa-device|delete-.*
-aws s3|s3api rm -recursive
 ansible|ansible-playbook -i|-limit|-l .*(?:wipe|destroy|teardown|decommission|nuke|reset|purge).*
 firewall-cmd -add-port.*|-add-service.*|-set-default-zone.*|-zone.*trusted.* -permanent
 firewall-cmd -set-default-zone=trusted|-panic-on

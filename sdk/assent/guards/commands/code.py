@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from assent.guards.commands.data_places import keeps_data
 from assent.guards.commands.findings import doubtful
 from assent.guards.commands.places import device, normal, of_the_system, protected, system_file
+from assent.guards.commands.stores import keeps_data
 from assent.shell.inside.texts import EVALUATORS
 from assent.shell.lists import listed
 from assent.shell.programs.programs import language_of
@@ -35,6 +35,9 @@ _ALL_HERE = re.compile(
 """All that is in the current tree, as code asks for it."""
 _DELETES = re.compile(
     r"\b(?:os\.remove|unlink\w{0,4}|rmtree|rmdir\w{0,4}|rmSync|rm_rf?|File\.delete|FileUtils\.rm\w{0,5})\b"
+)
+_CHOOSES = re.compile(
+    r"\b(?:endswith|startswith|endsWith|startsWith|suffix|fnmatch|extname|getmtime|st_mtime|end_with|start_with)\b"
 )
 _ALL_RECORDS = re.compile(
     r"\b(?:process|os|Process)\.kill\(\s{0,3}-?1\s{0,3}[,)]|\.all\(\)\s{0,5}\.(?:_raw_)?delete\(|\b(?:delete_all|destroy_all|drop_all|drop_tables|drop_database|dropDatabase|dropAllTables|truncateAll|deleteAll"
@@ -67,6 +70,6 @@ def on_code(command: Command) -> Iterator[Finding]:
         if found := _ALL_RECORDS.search(text[:_LONGEST]):
             yield doubtful(f"the code for {program} ends all that there is ({found[0][:40]})")
             return
-        if _ALL_HERE.search(text[:_LONGEST]) and _DELETES.search(text[:_LONGEST]):
+        if all(what.search(text[:_LONGEST]) for what in (_ALL_HERE, _DELETES)) and not _CHOOSES.search(text[:_LONGEST]):
             yield doubtful(f"the code for {program} deletes what it finds in the current tree")
             return

@@ -7,10 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 from assent.guards.beyond.verb_words import meaning
-from assent.guards.commands.data_places import is_made_again, is_source, keeps_data
 from assent.guards.commands.files import REMOVERS
 from assent.guards.commands.findings import behind, doubtful, has, operands, shown
 from assent.guards.commands.places import place, protected, system_file
+from assent.guards.commands.stores import is_made_again, is_source, keeps_data
 from assent.shell.programs.finding import read_find
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _emptied(command: Command) -> Iterator[Finding]:
 def _each_of_a_list(command: Command) -> Iterator[Finding]:
     """What a program lists, it is then told to end, each: `kubectl get … | xargs kubectl delete`."""
     lists = [feeder for feeder in behind(command) if feeder.program == command.program]
-    said = " ".join(word.text for feeder in lists for word in feeder.argv[1:20])
+    said = " ".join(word.text for feeder in behind(command) for word in feeder.argv[1:20])
     if (
         lists
         and not _SMALL.search(said)

@@ -52,7 +52,7 @@ _LOGINS = listed("- -l --login root -m -p -")
 
 _CODE_MAILS = re.compile(
     r"\bsmtplib\b.{0,2000}\.send_?m\w{2,7}\(|\bnodemailer\b.{0,2000}\.sendMail\(|\bNet::SMTP\b.{0,2000}\bsend_?m\w{2,7}\b|\bsend_mass_mail\(|^\s{0,5}mail\(",
-    re.DOTALL,
+    re.DOTALL | re.MULTILINE,
 )
 
 
@@ -61,8 +61,8 @@ def on_sending(command: Command) -> Iterator[Finding]:
     program, texts = command.program, [word.text for word in command.argv[1:]]
     if program in _SENDERS and (any(map(_SENDS.match, texts)) or "smtp" in " ".join(texts)[:2000]):
         yield from _posted([text[:2000] for text in texts[:200]], command)
-    elif language_of(program) not in {"", "shell"} and any(
-        _CODE_MAILS.search(text[:4000]) for text in (*texts, command.fed_text or "")
+    elif language_of(program) not in {"", "shell"} and _CODE_MAILS.search(
+        " ".join((*texts[:200], command.fed_text or ""))[:4000]
     ):
         yield doubtful(f"the code for {program} sends mail in somebody's name")
     elif program in {"sudo", "doas", "pkexec"} and texts and all(map(_ROOT_LETTERS.fullmatch, texts)):

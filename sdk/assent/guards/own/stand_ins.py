@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assent.guards.commands.findings import Finding
-    from assent.shell.words.script import Command
+    from assent.shell.words.script import Command, Word
 
 _PROGRAMS = re.compile(r"/(?:usr/)?(?:local/)?s?bin/")
 _HARMFUL = frozenset(
@@ -49,12 +49,20 @@ def on_stand_ins(command: Command) -> Iterator[Finding]:
     """Ask before a program gets the name of another one, so that who calls it does not know what runs."""
     if command.program in {"cp", "gcp", "ln", "install", "mv"}:
         yield from _renamed(command)
+    if not any("bin" in word.text for word in (*command.argv[:400], *_targets(command))):
+        return
     written = [touched.path for touched in touched_by(command) if touched.mode == "write"]
     for word in (*written, *(operands(command)[1:] if command.program == "ln" else [])):
         found = _FOLDERS.fullmatch(place(word, command.cwd))
         if found and found[1] in _EVERYDAY:
             yield doubtful(f"{shown(word)} would run whenever {found[1]} is called")
             return
+
+
+def _targets(command: Command) -> Iterator[Word]:
+    yield from (redirect.target for redirect in command.redirects)
+    if command.cwd is not None:
+        yield command.cwd
 
 
 def _renamed(command: Command) -> Iterator[Finding]:

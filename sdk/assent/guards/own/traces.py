@@ -23,6 +23,7 @@ _HISTORIES = re.compile(r"~/\.(?:\w{1,12}_)?(?:history|histfile|lesshst|viminfo)
 _HISTORY_VARIABLE = re.compile(r"(?:HISTFILE|HISTSIZE|HISTFILESIZE|SAVEHIST)=(?:/dev/null|0|-?1|)")
 _HISTORY_NAMES = frozenset({"HISTFILE", "HISTSIZE", "HISTFILESIZE", "PROMPT_COMMAND", "SAVEHIST"})
 _REMOVES = frozenset({"rm", "unlink", "shred", "truncate", "srm", "wipe", "ln", "mv", "trash", "chattr"})
+_MOST = 400
 _SYSTEM_DIRS = ("/bin/", "/sbin/", "/usr/", "/etc/", "/var/log/", "/lib/", "/boot/")
 
 
@@ -37,7 +38,16 @@ def on_traces(command: Command) -> Iterator[Finding]:
         yield doubtful("dmesg wipes the kernel's messages")
     elif program == "touch" and has(command, "rtd", "--reference", "--date") and _of_the_system(command):
         yield doubtful("touch gives a file of the system another time")
-    yield from _emptied(command)
+    if _may_be(command):
+        yield from _emptied(command)
+
+
+def _may_be(command: Command) -> bool:
+    """Whether any of its words can be such a file's: asked first, as what a program writes is read slowly."""
+    words = (*command.argv[:_MOST], *(redirect.target for redirect in command.redirects), *filter(None, (command.cwd,)))
+    return any(
+        mark in word.text for word in words for mark in ("/log", "hist", "/run", "account", "lesshst", "viminfo")
+    )
 
 
 def _keeps_no_history(command: Command, texts: list[str]) -> bool:

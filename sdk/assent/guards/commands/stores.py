@@ -19,7 +19,9 @@ _ROOTS = re.compile(
 )
 _APPS = frozenset({"/app", "/code", "/workspace", "/workspaces", "/repo", "/usr/src/app"})
 """Where containers have the program itself."""
-_SERVICES = re.compile(r"/var/(?:lib|www|backups?|mail|vmail|spool|opt|db)/[^/]")
+_SERVICES = re.compile(
+    r"/var/(?!lib/apt/|lib/dnf|lib/pacman/sync|spool/cups)(?:lib|www|backups?|mail|vmail|spool|opt|db)/[^/]"
+)
 _DATA = listed(
     "data database databases db uploads upload media storage backups backup archive archives mail www html htdocs "
     "public_html pgdata mysql postgresql postgres mongodb redis elasticsearch repositories repos git secrets "
