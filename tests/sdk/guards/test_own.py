@@ -16,6 +16,8 @@ async def test_folders_of_data_are_asked_about_and_what_is_made_again_is_not() -
         "rm -rf ~/projects/app/node_modules",
         "rm -rf /srv/app/dist",
         "rm -rf ~/.cache/pip",
+        "rm -rf /srv/tmp",
+        "rm -rf ~/build",
         "find /data -mtime +30 -delete",
     ]
     assert await let_through([*left, "rm -rf /var/lib/apt/lists/*"]) == [*left, "rm -rf /var/lib/apt/lists/*"]

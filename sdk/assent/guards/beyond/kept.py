@@ -47,9 +47,9 @@ _ENDS_DATA = re.compile(
     rf"|\balter\s{{1,5}}table\s{{1,5}}{_OBJECT}[\"'`\]]?\s{{1,5}}(?:drop\b|disable\s{{1,5}}(?:trigger|row)|no\s{{1,5}}force)"
     r"|\balter\s{1,5}(?:role|user|login)\s{1,5}[^;]{1,80}\b(?:password|superuser|identified|createrole|disable|nologin|account\s{1,5}lock)\b|\bset\s{1,5}password\b"
     r"|\bvacuum\s{1,5}\(?full\b|\breindex\s{1,5}(?:database|system|schema)\b|\bflush\s{1,5}tables\b|(?:^|;)\s{0,5}kill\s{1,5}(?:query\s|connection\s)?\s{0,5}\d"
-    r"|\bpg_sleep\s{0,3}\(\s{0,3}\d{3}|\bfsyncLock\s{0,3}\(|\bupdateMany\s{0,3}\(\s{0,3}\{\s{0,3}\}|\balter\s{1,5}database\b[^;]{1,120}\b(?:offline|single_user|read_only|connection\s{1,5}limit)\b"
+    r"|\brename\s{1,5}table\b|\bpg_sleep\s{0,3}\(\s{0,3}\d{3}|\bfsyncLock\s{0,3}\(|\bupdateMany\s{0,3}\(\s{0,3}\{\s{0,3}\}|\balter\s{1,5}database\b[^;]{1,120}\b(?:offline|single_user|read_only|connection\s{1,5}limit)\b"
     r"|\bshutdownServer\s{0,3}\(|\b(?:to|from)\s{1,5}program\s{1,5}'|\bxp_cmdshell\b|\blo_(?:ex|im)port\s{0,3}\(|\bsys_(?:exec|eval)\s{0,3}\("
-    r"|\b_?drop(?:Database|User|Role|AllUsers\w{0,20}|AllRoles\w{0,20})\s{0,3}\(|\brs\.remove\s{0,3}\(|\b_drop\w{0,20}\s{0,3}\(|\.(?:drop|removeShard|removeUser)\w{0,30}\s{0,3}\(|\b(?:deleteMany|remove)\s{0,3}\(\s{0,3}\{\s{0,3}\}|\bDETACH\s{1,5}DELETE\b",
+    r"|\b_?drop(?:Database|User|Role|AllUsers\w{0,20}|AllRoles\w{0,20})\s{0,3}\(|\brs\.(?:remove|stepDown|reconfig)\s{0,3}\(|\b_drop\w{0,20}\s{0,3}\(|\.(?:drop|removeShard|removeUser)\w{0,30}\s{0,3}\(|\b(?:deleteMany|remove)\s{0,3}\(\s{0,3}\{\s{0,3}\}|\bDETACH\s{1,5}DELETE\b",
     re.IGNORECASE,
 )
 _CHANGES_ALL = re.compile(

@@ -90,6 +90,8 @@ _DUMPS = {
     "etcdctl": re.compile(r"\bget\b.*--prefix|\bsnapshot\b"),
     "kubectl": re.compile(r"\bget\b.*(?:-A|--all-namespaces).*-o"),
 }
+_CONNECTIONS = frozenset({"nc", "ncat", "netcat", "socat", "telnet"})
+_PACKERS = frozenset({"tar", "bsdtar", "zip", "gzip", "cpio", "openssl", "gpg", "base64", "xxd", "zstd", "xz", "7z"})
 _TO_ANYBODY = listed(
     "curl wget http https xh curlie nc ncat netcat socat telnet openssl mail mailx mutt sendmail wormhole croc"
 )
@@ -174,7 +176,8 @@ def on_leaks(command: Command) -> Iterator[Finding]:
         if _prints(source, _TELLS) or _prints_environment(source):
             yield blocked(f"{program} sends what {source.program} tells, with its secrets, to another machine")
             return
-        if program in _TO_ANYBODY and _prints(source, _DUMPS):
+        packed = program in _CONNECTIONS and source.program in _PACKERS
+        if packed or (program in _TO_ANYBODY and _prints(source, _DUMPS)):
             yield doubtful(f"{program} sends what {source.program} holds to another machine")
             return
 

@@ -60,7 +60,7 @@ aws iam|redshift create-login-profile|get-cluster-credentials
 vault kv|read|get get|\S*/\S* \S*(?:prod|live|master|root|admin)\S*
 vault operator|token generate-root|unseal|create
 gcloud secrets versions access (?:.*=)?\S*(?:prod|live|master|root|admin)\S*
-az keyvault secret|key|certificate show|download|backup|list !-dev
+az keyvault secret|key|certificate show|download|backup !-dev
 az storage|cosmosdb|acr|redis|servicebus|eventhubs|functionapp|webapp|ad keys|credential|list-keys|authorization-rule|list-publishing-credentials|list-publishing-profiles|reset list|show|renew|reset|list-keys|list-publishing-credentials|list-publishing-profiles
 kubectl|oc|k get secrets?(?:/.*)? -a|-all-namespaces -o\w*|-output.*
 kubectl|oc|k get secrets?(?:/.*)? \S*(?:prod|live|master|root|admin)\S* -o(?:yaml|json\S*)?|-output.*
@@ -171,7 +171,7 @@ mysql|psql|sqlite3|mongosh|redis-cli|sqlcmd|mariadb .*(?:wipe|destroy|nuke|purge
 helm rollback|upgrade -force|-reset-values|-no-hooks|-cleanup-on-fail
 aws route53 change-resource-record-sets
 aws cloudfront|elbv2|apigateway|apigatewayv2|route53 update-distribution|delete-.*|modify-listener|modify-load-balancer-attributes
-aws iam update-assume-role-policy|put-user-policy|put-role-policy|put-group-policy|create-user|create-access-key|update-login-profile|add-user-to-group|deactivate-mfa-device|delete-.*
+aws iam update-assume-role-policy|put-user-policy|put-role-policy|put-group-policy|create-policy-version|set-default-policy-version|update-user|create-user|create-access-key|update-login-profile|add-user-to-group|deactivate-mfa-device|delete-.*
 ansible|ansible-playbook -i|-limit|-l .*(?:wipe|destroy|teardown|decommission|nuke|reset|purge).*
 firewall-cmd -add-port.*|-add-service.*|-set-default-zone.*|-zone.*trusted.* -permanent
 firewall-cmd -set-default-zone=trusted|-panic-on

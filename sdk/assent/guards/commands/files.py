@@ -49,6 +49,8 @@ REMOVERS = frozenset(
         "erase",
     }
 )
+_OF_POWERSHELL = frozenset({"pwsh", "powershell"})
+"""Its paths are no shell's (`.\\bin`): what is guessed of them is not what is meant."""
 _OF_WINDOWS = frozenset({"rd", "rmdir", "del", "erase"})
 _ERASERS = frozenset({"shred", "truncate", "gshred", "gtruncate"})
 _ERASER_VALUES = re.compile(r"-[ns]|--iterations|--size|-r|--reference")
@@ -76,7 +78,7 @@ _INTO_FOLDERS = frozenset({"cp", "mv", "install", "ln", "rsync", "scp", "gcp", "
 def on_deletion(command: Command) -> Iterator[Finding]:
     """Deleting, emptying or moving away roots, homes, the current tree and what belongs to the system."""
     program = command.program
-    if program in REMOVERS and not (command.guess and program == "Remove-Item"):  # its paths are no shell's: `.\bin`
+    if program in REMOVERS and not (command.guess and _OF_POWERSHELL.intersection(command.wrappers)):
         yield from _removal(command)
     elif program in _ERASERS:
         yield from _erasure(command)

@@ -25,7 +25,7 @@ _SERVICES = re.compile(
 _DATA = listed(
     "data database databases db uploads upload media storage backups backup archive archives mail www html htdocs "
     "public_html pgdata mysql postgresql postgres mongodb redis elasticsearch repositories repos git secrets "
-    "projects project work workspace code src Users customers invoices photos snapshots"
+    "projects project work workspace code src home homes share shares users Users customers invoices photos snapshots"
 )
 _MADE_AGAIN = re.compile(
     r"(?:.{0,60}[-_.])?(?:build|builds|dist|out|output|target|node_modules|vendor|te?mp|caches?|__pycache__|\.?venv|logs?|old|"

@@ -65,6 +65,8 @@ def _thrown_away(action: str, rest: list[str], names: list[str]) -> bool:
             return names[:1] == ["clear"]
         case "worktree":
             return names[:1] == ["remove"] and not {"--force", "-f"}.isdisjoint(rest)
+        case "submodule":
+            return names[:1] == ["deinit"] and not {"--all", "."}.isdisjoint(rest)
         case "rm":
             return not {".", "*", "./", ":/"}.isdisjoint(names) and "--cached" not in rest
         case _:

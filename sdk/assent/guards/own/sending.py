@@ -43,7 +43,7 @@ _SENDS = re.compile(
 )
 _FILE = re.compile(r"(?:[\w.\[\]-]{1,60}[=:])?[@<](?!\{)[^\s].{0,400}|.{0,400}\0.{0,400}", re.DOTALL)
 _TRIES = re.compile(r"sandbox|/test|sk_test_|localhost|127\.0\.0\.1")
-_ROOT_LETTERS = re.compile(r"-(?:[a-zA-Z]*[is]|-login|-shell)")
+_ROOT_SHELL = re.compile(r"(?:(?:-u|--user) root )?-{1,2}(?:[a-zA-Z]*[is]|login|shell)(?: (?:-u|--user) root)?")
 _AS_ROOT = frozenset({"sudo", "doas", "pkexec"})
 _UPLOADERS = frozenset({"aws", "gsutil", "gcloud", "rclone", "azcopy", "s3cmd", "mc", "scp", "rsync", "b2", "s5cmd"})
 _ELSEWHERE = re.compile(r"\w{2,20}://|[\w.@-]{2,80}:")
@@ -65,7 +65,7 @@ def on_sending(command: Command) -> Iterator[Finding]:
         " ".join((*texts[:200], command.fed_text or ""))[:4000]
     ):
         yield doubtful(f"the code for {program} sends mail in somebody's name")
-    elif program in {"sudo", "doas", "pkexec"} and texts and all(map(_ROOT_LETTERS.fullmatch, texts)):
+    elif program in {"sudo", "doas", "pkexec"} and _ROOT_SHELL.fullmatch(" ".join(texts[:6])):
         yield doubtful(f"{program} opens a shell of root")
     elif (
         language_of(program) == "shell"
