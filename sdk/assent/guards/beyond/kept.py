@@ -25,6 +25,8 @@ _TRIAL = re.compile(
     r")(?:[-_./:\d].{0,80})?",
     re.IGNORECASE,
 )
+_TRIAL_SETTING = re.compile(r"[A-Z]{2,20}_ENV=(?:test|development)|--settings=[\w.]{0,80}tests?")
+"""A framework's own word for a trial, as an argument."""
 _WATCHING = listed(
     "workflow workflows pipeline pipelines ruleset rulesets check checks monitor monitors alert alerts disable-rule protection"
 )
@@ -87,7 +89,7 @@ _NAMED_AFTER = re.compile(
     r"(?:^|[/_.-])(?:wipe|destroy|nuke|purge|drop|truncate|delete)[\w.-]{0,60}\.\w{1,6}$", re.IGNORECASE
 )
 _OTHERS = re.compile(
-    r"getSiblingDB|\buse\s|\\c\s|\b(?:database|role|user|schema|server|tablespace)\b|prod|\\!|program", re.IGNORECASE
+    r"getSiblingDB|\buse\s|\\c\s|\b(?:database|role|user|server|tablespace)\b|prod|\\!|program", re.IGNORECASE
 )
 _LONGEST, _MOST = 20_000, 400
 
@@ -122,6 +124,8 @@ def _words(command: Command) -> list[str]:
 def for_trying(names: list[str], command: Command) -> bool:
     """Whether all that is named says that it is for trying, or the framework's own variable does (`RAILS_ENV=test`)."""
     if any(name.endswith("_ENV") and word.text in {"test", "development"} for name, word in command.environment):
+        return True
+    if any(_TRIAL_SETTING.fullmatch(word.text[:200]) for word in command.argv[1:_MOST]):
         return True
     if any(word.text in _WATCHING for word in command.argv[1:4]):
         return False

@@ -16,7 +16,7 @@ gradle|gradlew publish|publish(?!tomavenlocal)\w{1,60}|uploadarchives|closeandre
 sbt|lein|mill publish(?:signed)?|deploy|sonatyperelease
 dotnet|nuget nuget|push push|.*\.nupkg
 vsce|ovsx publish
-helm|cr push|upload|cm-push !-dry-run
+helm|cr push|upload|cm-push !-dry-run|.*//localhost.*
 pod trunk|repo push
 dart|flutter pub publish !-dry-run|-n
 mix hex\.publish
@@ -54,7 +54,8 @@ aws route53domains register-domain|transfer-domain|renew-domain
 gcloud commitments|domains create|register
 hledger|ledger-live send
 # is read out of a store of secrets
-aws secretsmanager|ssm get-secret-value|get-parameters?|get-parameters-by-path|batch-get-secret-value (?!.*(?:dev|test))\S*(?:prod|live|master|root|admin)\S*|-with-decryption
+aws secretsmanager|ssm get-secret-value|get-parameters?|get-parameters-by-path|batch-get-secret-value (?!.*(?:dev|test))\S*(?:prod|live|master|root|admin)\S*
+aws ssm get-parameters-by-path -with-decryption
 aws secretsmanager batch-get-secret-value
 aws iam|redshift create-login-profile|get-cluster-credentials
 vault kv|read|get get|\S*/\S* \S*(?:prod|live|master|root|admin)\S*

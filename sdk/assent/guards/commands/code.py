@@ -36,6 +36,8 @@ _ALL_HERE = re.compile(
 _DELETES = re.compile(
     r"\b(?:os\.remove|unlink\w{0,4}|rmtree|rmdir\w{0,4}|rmSync|rm_rf?|File\.delete|FileUtils\.rm\w{0,5})\b"
 )
+_OWN_STATEMENTS = frozenset({"mongo", "mongosh"})
+"""Their code is statements, which another rule reads."""
 _CHOOSES = re.compile(
     r"\b(?:endswith|startswith|endsWith|startsWith|suffix|fnmatch|extname|getmtime|st_mtime|end_with|start_with)\b"
 )
@@ -67,7 +69,7 @@ def on_code(command: Command) -> Iterator[Finding]:
             ):
                 yield doubtful(f"the code for {program} deletes something, and names {path[:60]}")
                 return
-        if found := _ALL_RECORDS.search(text[:_LONGEST]):
+        if program not in _OWN_STATEMENTS and (found := _ALL_RECORDS.search(text[:_LONGEST])):
             yield doubtful(f"the code for {program} ends all that there is ({found[0][:40]})")
             return
         if all(what.search(text[:_LONGEST]) for what in (_ALL_HERE, _DELETES)) and not _CHOOSES.search(text[:_LONGEST]):

@@ -97,7 +97,7 @@ def on_deletion(command: Command) -> Iterator[Finding]:
 
 
 def _removal(command: Command) -> Iterator[Finding]:
-    if command.program in _OF_WINDOWS and any(word.text.casefold() == "/s" for word in command.argv):
+    if command.program in _OF_WINDOWS and _whole_folders(command):
         yield blocked(f"{command.program} /s deletes whole folders")
     recursive = has(command, "rR", "--recursive") or command.program in {"rimraf", "trash", "trash-put", "rip"}
     if has(command, "", "--no-preserve-root"):
@@ -106,6 +106,14 @@ def _removal(command: Command) -> Iterator[Finding]:
         if command.program == "rmdir" and word.globbed:
             continue
         yield from _deleted(word, command, recursive=recursive)
+
+
+def _whole_folders(command: Command) -> bool:
+    """Whether `/s` deletes folders that are not below the current one."""
+    texts = [word.text for word in command.argv[1:]]
+    named = [text for text in texts if not re.fullmatch(r"/\w", text)]
+    below = bool(named) and all(re.match(r"(?![A-Za-z]:)[\w-]", text) and ".." not in text for text in named)
+    return "/s" in map(str.casefold, texts) and not below
 
 
 def _deleted(word: Word, command: Command, *, recursive: bool) -> Iterator[Finding]:

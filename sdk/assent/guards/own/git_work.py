@@ -21,6 +21,8 @@ _REWRITES = re.compile(
 )
 _VERSION = re.compile(r":?(?:refs/tags/)?v?\d{1,4}(?:\.\d{1,6}){1,3}")
 _ADDRESS = re.compile(r"(?:https?|ssh|git|ftp)://.{1,400}|[\w.-]{1,60}@[\w.-]{1,100}:.{1,300}")
+_LEFT_BEHIND = re.compile(r"--merged|gone")
+"""Branches that others have, or whose other side is gone."""
 _MAIN = listed("main master trunk develop production prod release")
 
 
@@ -43,7 +45,7 @@ def on_git_work(command: Command) -> Iterator[Finding]:
         yield doubtful(f"git push {why}")
     piped = any(feeder.program == "git" for feeder in behind(command))
     deletes = action in {"branch", "tag"} and not {"-D", "-d", "--delete"}.isdisjoint(rest)
-    if piped and deletes and "--merged" not in _fed(command):
+    if piped and deletes and not _LEFT_BEHIND.search(_fed(command)):
         yield doubtful(f"git {action} deletes all that it finds")
 
 
@@ -58,7 +60,8 @@ def _thrown_away(action: str, rest: list[str], names: list[str]) -> bool:
         case "reset":
             return "--hard" in rest and any(map(_TO_BEFORE.fullmatch, names))
         case "checkout":
-            return whole and {"-b", "-B", "--ours", "--theirs"}.isdisjoint(rest)
+            switches = bool(names) and _WHOLE_TREE.isdisjoint(names)  # `-f main`: another branch's state
+            return whole and not switches and {"-b", "-B", "--ours", "--theirs"}.isdisjoint(rest)
         case "restore":
             return whole and ("--worktree" in rest or {"--staged", "-S"}.isdisjoint(rest))
         case "stash":

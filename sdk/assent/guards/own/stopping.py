@@ -36,7 +36,9 @@ _FINDERS = frozenset({"pgrep", "pidof"})
 _AFAR = frozenset({"ssh", "mosh", "ansible", "salt", "pdsh", "pssh", "clush", "aws", "gcloud", "az"})
 _PID = re.compile(r"(?:/var)?/run/.{1,100}\.pid")
 _SOCKET = re.compile(r"(?:/var)?/run/(?:[\w-]{1,40}/)?[\w.-]{1,60}\.sock")
-_KERNEL = re.compile(r"/proc/sys/.{1,100}|/sys/(?!class/(?:backlight|leds)/).{1,200}")
+_KERNEL = re.compile(
+    r"/proc/sys/(?!vm/(?:swappiness|max_map_count|overcommit_memory)|fs/inotify/).{1,100}|/sys/(?!class/(?:backlight|leds)/).{1,200}"
+)
 
 
 def on_stopping(command: Command) -> Iterator[Finding]:

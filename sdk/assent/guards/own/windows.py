@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from assent.shell.words.script import Command
 
 _SHELLS = frozenset({"pwsh", "powershell", "pwsh-preview", "cmd"})
-_FAR = r"(?:[\"'(]{0,2}(?:[a-z]:|\\\\|/(?!tmp)|~|\$home|\$env:|%\w{1,30}%|\.\.|\*|\.(?:[\s\"']|$)))"
+_FAR = r"(?:[\"'(]{0,2}(?:[a-z]:|\\\\|/(?!tmp|\w(?:\s|$))|~|\$home|\$env:|%\w{1,30}%|\.\.|\*|\.(?:[\s\"']|$)))"
 _DELETES = re.compile(
     rf"\b(?:remove-item|rm|ri|rd|rmdir|del|erase)\b(?=[^;|&]{{0,200}}(?:\s-r(?:ec|$|\s)|\s/s\b|\*))[^;|&]{{0,200}}?[\s,]{_FAR}"
     rf"|\b(?:get-childitem|gci|dir|ls)\b[^;&]{{0,200}}\|\s{{0,5}}(?:remove-item|ri|rm|del)\b"
-    r"|\b(?:del|erase|rd|rmdir)\s[^;|&]{0,100}/s\b",
+    r"|\b(?:del|erase|rd|rmdir)\s(?=[^;|&]{0,200}(?:[a-z]:|\\\\|%|\*|\.\.|[\s\"]\\))[^;|&]{0,100}/s\b",
     re.IGNORECASE,
 )
 _RUNS = re.compile(r"\b(?:iex|invoke-expression)\b|\b(?:start-process|saps)\b|\b&\s", re.IGNORECASE)
