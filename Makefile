@@ -42,11 +42,12 @@ FRAMEWORKS := frameworks crewai
 # The tests stand on shelves, each a process of its own that collects only what it runs; make runs JOBS of them side by
 # side, the longest first. (Workers that are handed test by test cost half as much again, in collecting and reporting;
 # and a shelf more costs a second and a half, in importing.)
-SHELVES := rest sdk hosts kills frameworks durability cli rules api usecases channels cards storage project
+SHELVES := rest sdk hosts kills frameworks durability cli rules readers api usecases channels cards storage project
 ON_kills := tests/durability/kills
 ON_durability := tests/sabotage $(filter-out $(ON_kills),$(patsubst %/,%,$(wildcard tests/durability/*/)) $(wildcard tests/durability/test_*.py))
 ON_cli := tests/cli tests/console
 ON_project := tests/project
+ON_readers := tests/readers
 ON_storage := tests/storage
 ON_channels := tests/channels
 ON_api := tests/api
@@ -106,11 +107,11 @@ serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for ano
 # --- the one door ---
 
 # The checks are one shelf more. To be traced costs as much again, and more where texts are read by the thousand: with
-# COVERAGE, only the shelves are that reach what no other one does, each of its own subject. Untraced run those whose
-# programs the others reach as well (they kill them, drive them, or look at the house), and beside a traced shelf what it
-# tries a second time: on PostgreSQL, or whole where a sample is traced. (tests/storage is traced on both databases.)
-UNTRACED := rest kills frameworks durability project
-BESIDE := cli api usecases cards
+# COVERAGE, untraced run the readers of the worst texts, whose time is what they are about, the frameworks, which reach
+# nothing that others do not, and beside a traced shelf what it tries a second time: on PostgreSQL, or whole where a
+# sample is traced. (tests/storage is traced on both databases.)
+UNTRACED := readers frameworks
+BESIDE := kills durability cli api usecases cards
 # The types of the tests and examples are nearly half of what checks cost: `make check` has them, and `make test ALL=1`.
 SHIPPED := app channels sdk migrations
 TYPED :=

@@ -92,7 +92,8 @@ def _foreign(text: str) -> Iterator[Finding]:
     for word in words:
         look = _look(word, honest)
         if look is not None and (left := left - 1) >= 0:
-            yield Finding(look=look, shown="".join(c if c.isascii() else escaped(c) for c in word))
+            by_number = {ord(char): escaped(char) for char in set(word) if not char.isascii()}
+            yield Finding(look=look, shown=word.translate(by_number))
     if hides(text):
         yield Finding(look=Look.UNSEEN, shown="")
     if _turns(text):
