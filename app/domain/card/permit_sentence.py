@@ -48,7 +48,7 @@ def _standing(scope: StandingScope, language: Language, zone: tzinfo, labels: Ma
     same = (
         say(language, "standing.whole", value=_quoted(kept.shown))
         if path == WHOLE
-        else say(language, "standing.same", path=labels.get(path) or visible(path), value=_quoted(kept.shown))
+        else say(language, "standing.same", path=_called(path, labels), value=_quoted(kept.shown))
         for path, kept in sorted(scope.same.items())
     )
     amounts = (
@@ -73,7 +73,7 @@ def _standing(scope: StandingScope, language: Language, zone: tzinfo, labels: Ma
 def _session(scope: SessionScope, language: Language, zone: tzinfo, labels: Mapping[str, str]) -> str:
     stands = scope.stands
     [(path, shown)] = stands.same.items()
-    named = _COMMA[language].join(labels.get(path) or visible(path) for path in scope.differ)
+    named = _COMMA[language].join(_called(path, labels) for path in scope.differ)
     differ = say(language, "standing.session.differ" if scope.differ else "standing.session.fixed", paths=named)
     one = ".one" if stands.uses == 1 else ""
     return say(
@@ -118,6 +118,10 @@ def _bounds(scope: GlassScope, language: Language) -> str:
 def _money(amounts: Mapping[str, Decimal], language: Language) -> str:
     each = (f"{currency} {money_text(plain(amount))}" for currency, amount in sorted(amounts.items()))
     return _COMMA[language].join(each)
+
+
+def _called(path: str, labels: Mapping[str, str]) -> str:
+    return labels.get(path) or visible(path)
 
 
 def _quoted(text: str) -> str:

@@ -9,8 +9,8 @@ from app.domain.errors import AssentError
 from app.domain.request.request import Status
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
-from app.usecases.permits.session_approval import allowed_beside, offer_digest, offer_sentence, offered
-from app.usecases.permits.standing import may_end, revoke
+from app.usecases.permits.session_approval import allowed_beside, offer_digest, offered
+from app.usecases.permits.standing import may_end, revoke, sentence_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -48,7 +48,7 @@ def offer_for(  # noqa: PLR0917 - what an offer is made of
     scope = offered(request, policy, language, person=person, drawn_at=drawn_at, now=now)
     if scope is None:
         return None
-    return SessionOffer(sentence=offer_sentence(scope, policy, language), digest=offer_digest(scope))
+    return SessionOffer(sentence=sentence_of(scope, policy, language), digest=offer_digest(scope))
 
 
 def allowed_for(  # noqa: PLR0917 - whose page it is

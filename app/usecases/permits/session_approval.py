@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.card.permit_sentence import permit_sentence
 from app.domain.card.request_warnings import warnings_of
 from app.domain.errors import AssentError, ConflictError, UnknownToolError
 from app.domain.request.request import State, Status
@@ -19,7 +18,7 @@ from app.domain.text.canonical import digest
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import find_permit, insert_permit, list_active
 from app.storage.trail.audit_chain import list_of_request
-from app.usecases.cards.compose import labels_of, terms_for
+from app.usecases.cards.compose import terms_for
 from app.usecases.permits.permit_before import may_make_together, session_scope_of
 from app.usecases.permits.standing import record_of, revoke, shown_at, still_lets
 
@@ -69,12 +68,6 @@ def offered(
 def offer_digest(scope: SessionScope) -> str:
     """Name what is offered: the form says it, and the press is refused where it would be something else by then."""
     return digest(scope.written())
-
-
-def offer_sentence(scope: SessionScope, policy: Policy, language: Language) -> str:
-    """Spell out what is offered, before it is pressed."""
-    labels = labels_of(policy.tools.get(scope.stands.tool), language)
-    return permit_sentence(scope, language, policy.zone, labels=labels)
 
 
 def allow_for_session(

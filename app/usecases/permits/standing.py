@@ -329,12 +329,13 @@ def shown_at(tx: Tx, permit: Permit, policy: Policy, now: datetime) -> ShownPerm
     return ShownPermit(
         permit=permit,
         state=state,
-        sentences={language: _sentence(scope, language, policy) if scope else "?" for language in Language},
+        sentences={language: sentence_of(scope, policy, language) if scope else "?" for language in Language},
         spent=spent_under(tx, permit.id),
     )
 
 
-def _sentence(scope: StandingScope | SessionScope, language: Language, policy: Policy) -> str:
+def sentence_of(scope: StandingScope | SessionScope, policy: Policy, language: Language) -> str:
+    """Spell out what one allows, or would, under the names that the file gives to arguments."""
     tool = (scope.stands if isinstance(scope, SessionScope) else scope).tool
     return permit_sentence(scope, language, policy.zone, labels=labels_of(policy.tools.get(tool), language))
 

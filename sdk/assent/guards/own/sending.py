@@ -47,9 +47,7 @@ _ROOT_SHELL = re.compile(r"(?:(?:-u|--user) root )?-{1,2}(?:[a-zA-Z]*[is]|login|
 _AS_ROOT = frozenset({"sudo", "doas", "pkexec"})
 _UPLOADERS = frozenset({"aws", "gsutil", "gcloud", "rclone", "azcopy", "s3cmd", "mc", "scp", "rsync", "b2", "s5cmd"})
 _ELSEWHERE = re.compile(r"\w{2,20}://|[\w.@-]{2,80}:")
-_LOGINS = listed("- -l --login root -m -p -")
-
-
+_LOGINS = listed("- -l --login root -m -p")
 _CODE_MAILS = re.compile(
     r"\bsmtplib\b.{0,2000}\.send_?m\w{2,7}\(|\bnodemailer\b.{0,2000}\.sendMail\(|\bNet::SMTP\b.{0,2000}\bsend_?m\w{2,7}\b|\bsend_mass_mail\(|^\s{0,5}mail\(",
     re.DOTALL | re.MULTILINE,
@@ -65,7 +63,7 @@ def on_sending(command: Command) -> Iterator[Finding]:
         " ".join((*texts[:200], command.fed_text or ""))[:4000]
     ):
         yield doubtful(f"the code for {program} sends mail in somebody's name")
-    elif program in {"sudo", "doas", "pkexec"} and _ROOT_SHELL.fullmatch(" ".join(texts[:6])):
+    elif program in _AS_ROOT and _ROOT_SHELL.fullmatch(" ".join(texts[:6])):
         yield doubtful(f"{program} opens a shell of root")
     elif (
         language_of(program) == "shell"
