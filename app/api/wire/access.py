@@ -6,6 +6,7 @@ import hmac
 import time
 from typing import TYPE_CHECKING
 
+from app.api.wire.bodies import header_of
 from app.domain.errors import NotFoundError, TooManyError, UnauthenticatedError, WrongScopeError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Access:
 
     def to_operations(self, request: Request) -> None:
         """Let a call see the gateway's figures and its description. Raises UnauthenticatedError, TooManyError."""
-        scheme, _, text = request.headers.get("authorization", "").partition(" ")
+        scheme, _, text = _authorization(request).partition(" ")
         given = text.strip() if scheme.lower() == "bearer" else ""
         if self._operations and not hmac.compare_digest(given.encode(), self._operations.encode()):
             self._strangers.take(request.client.host if request.client else "?")
@@ -59,14 +60,14 @@ class Access:
     async def still_holds(self, request: Request) -> bool:
         """Say whether the key of a call that is still being answered works yet."""
         try:
-            await self._keys.authenticate(request.headers.get("authorization", "").partition(" ")[2].strip())
+            await self._keys.authenticate(_authorization(request).partition(" ")[2].strip())
         except UnauthenticatedError:
             return False
         return True
 
     async def __call__(self, request: Request, *scopes: Scope) -> ApiKey:
         """Return the caller's key. Raises UnauthenticatedError, WrongScopeError, TooManyError, NotFoundError."""
-        scheme, _, text = request.headers.get("authorization", "").partition(" ")
+        scheme, _, text = _authorization(request).partition(" ")
         source = request.client.host if request.client else "?"
         try:
             key = await self._keys.authenticate(text.strip() if scheme.lower() == "bearer" else "")
@@ -81,6 +82,10 @@ class Access:
         if "\x00" in request.scope["path"]:  # no id of ours has one, and PostgreSQL cannot even be asked for it
             raise NotFoundError
         return key
+
+
+def _authorization(request: Request) -> str:
+    return header_of(request, b"authorization") or ""
 
 
 def access_for(keys: Keys, per_second: float, *, operations: SecretStr | None) -> Access:
