@@ -24,8 +24,8 @@ _NEW = "SELECT id, digest, created_at FROM requests WHERE created_at >= {} AND s
 _EVERY = 0.001
 _OVERLAP = 1_000_000
 """Microseconds for which it looks back: requests are not committed in the order of their instants."""
-_AT_THE_LATEST = 1.0
-"""Seconds after which it looks, though nobody told of a commit."""
+_AT_THE_LATEST = 0.02
+"""Seconds after which it looks, though nobody told of a commit: replicas are not told of what is only asked."""
 
 
 class Births:
@@ -82,9 +82,12 @@ class Births:
         loop, readable = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(self._connection.fileno(), readable.set)
         try:
-            while not (list(self._connection.notifies(timeout=0)) or self._heard.is_set()):
+            while not self._heard.is_set():
                 readable.clear()
                 await readable.wait()
+                self._connection.pgconn.consume_input()
+                while self._connection.pgconn.notifies():
+                    self._heard.set()
         finally:
             loop.remove_reader(self._connection.fileno())
             self._heard.clear()
