@@ -65,3 +65,20 @@ def test_a_value_is_made_of_all_its_fields_or_of_some() -> None:
 
 def test_a_value_of_one_field_is_copied_too() -> None:
     assert evolve(Lone("a"), word="b") == Lone("b") == assembler(Lone)({"word": "b"})
+
+
+@dataclass(frozen=True, slots=True)
+class House(Place):
+    garden: bool = False
+
+
+def test_what_inherits_is_copied_too() -> None:
+    assert evolve(House(street="a", garden=True), number=4) == House(street="a", number=4, garden=True)
+
+
+def test_a_copy_is_frozen_and_no_other_value_is_touched() -> None:
+    before = Place(street="a")
+    after = evolve(before)
+    with pytest.raises(FrozenInstanceError):
+        after.street = "b"  # type: ignore[misc]
+    assert (before, after) == (Place(street="a"), Place(street="a"))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 BRIEFLY = {"Preference-Applied": "return=minimal"}
 """A header that says why an answer is no more than how a request stands."""
+_OF_THE_WAIT = frozenset(HeldBody.model_fields)
 _OF_A_CLIENT = re.compile(r"(?:idem|hook|gate)_[0-9a-f]{32,64}", re.ASCII)
 """Keys under which Assent's own clients repeat one submission: they name it, and keep it off no request."""
 
@@ -48,7 +49,7 @@ def submitted(key: ApiKey, body: CallBody, request: Request) -> Submission:
     The body's members are the submission's by name; `tests/sdk/client/test_wire_call.py` holds both to it.
     """
     refuse_evaluation(key, wanted=body.evaluation)
-    said = {name: value for name, value in vars(body).items() if name not in HeldBody.model_fields}
+    said = {name: value for name, value in vars(body).items() if name not in _OF_THE_WAIT}
     return Submission(
         org=key.org,
         agent=str(key.agent),
