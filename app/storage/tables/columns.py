@@ -17,6 +17,7 @@ from operator import attrgetter, is_, itemgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import sqlalchemy as sa
+from msgspec import json as fast_json
 
 from app.domain.values import assembler
 from app.storage.engine.dialect import MICROSECOND, from_us, to_us
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+def _json_text(value: object) -> str:
+    return fast_json.encode(value).decode()
 
 
 @dataclass(frozen=True, slots=True)
