@@ -89,7 +89,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)  # after the order was drawn
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what speaks to Feishu first: the first worker then imports its SDK (five seconds), and no other one does.
+    """Put what speaks to Feishu first: the first worker then imports its SDK (a second), and no other one does.
 
     Behind it the demo, whose one test lasts longest: at the end of a run everybody would wait for it.
     """
