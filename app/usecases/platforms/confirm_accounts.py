@@ -133,7 +133,7 @@ class ConfirmAccounts:
 
 
 async def _look_up(channel: Channel, group: Sequence[Person]) -> Mapping[str, Account | None]:
-    if isinstance(channel, BatchChannel) and len(group) > 1:
+    if len(group) > 1 and isinstance(channel, BatchChannel):
         return await channel.look_up_all(tuple(person.email for person in group))
     [person] = group
     named = person.accounts.get(channel.kind, "")
@@ -143,8 +143,9 @@ async def _look_up(channel: Channel, group: Sequence[Person]) -> Mapping[str, Ac
 def _groups(people: Sequence[Person], channel: Channel) -> Iterator[Sequence[Person]]:
     """Yield those who can be asked about together, and each of the others alone."""
     together: list[Person] = []
+    takes_many = isinstance(channel, BatchChannel)
     for person in people:
-        if not isinstance(channel, BatchChannel) or person.accounts.get(channel.kind):
+        if not takes_many or person.accounts.get(channel.kind):
             yield [person]
             continue
         together.append(person)
