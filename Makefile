@@ -71,8 +71,10 @@ OF_test := $(OF_all) and not postgres and not ($(LEFT_OUT))
 OF_quick := $(OF_test) and not heavy and not process
 OF_twins := $(OF_all) and postgres
 OF_heavy := $(OF_all) and not postgres and ($(LEFT_OUT))
-OF_traced := $(OF_all) and not (postgres or whole)
-OF_beside := $(OF_all) and (postgres or whole)
+# (What is whole only beside a sample of its own parameters is traced, for one of them may pass what no other does.)
+SECOND := postgres or (whole and not sampled)
+OF_traced := $(OF_all) and not ($(SECOND))
+OF_beside := $(OF_all) and ($(SECOND))
 # Properties draw all their examples in the last one alone (and in what only it has).
 DRAWN_test := --hypothesis-profile quick
 DRAWN_quick := $(DRAWN_test)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import gc
+import operator
 import os
 import shutil
 import signal
 import subprocess
 from importlib.util import find_spec
 from multiprocessing.process import BaseProcess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import hypothesis
 import pytest
@@ -24,7 +25,7 @@ from blockbuster import BlockBuster
 import tests.lean  # noqa: F401 - before what it leaves out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _FIXTURES = ("databases", "gateway", "made_once", "platforms")
 
@@ -83,8 +84,38 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Refuse two timeouts on one test: its function's would win over the longer one of its parameter, unsaid."""
+    """Refuse two timeouts on one test: its function's would win over the longer one of its parameter, unsaid.
+
+    Of what is to be sampled, leave all but the sample to the last ring (marker `whole`).
+    """
     assert sum(mark.name == "timeout" for mark in item.own_markers) < 2, f"{item.nodeid} has two timeouts: write one"
+    sampled = item.get_closest_marker("sampled")
+    if sampled is not None and not item.config.getoption("--other-seeds") and _place(item) % sampled.args[0]:
+        item.add_marker(pytest.mark.whole)
+
+
+def _place(item: pytest.Item) -> int:
+    """Return the place of a test among all of its function's: the sum of those in each of its lists.
+
+    Of two lists every value of each is in a sample by that, if neither is shorter than the sample is thin.
+    """
+    given: dict[str, object] = cast("Any", item).callspec.params
+    lists = [mark.args[:2] for mark in item.iter_markers("parametrize")]
+    lists += [("seed", mark.args) for mark in item.iter_markers("seeds")]
+    assert lists, f"{item.nodeid} is one of one: it cannot be sampled"
+    return sum(_place_in(names, values, given) for names, values in lists)
+
+
+def _place_in(names: str | Sequence[str], values: Iterable[Any], given: dict[str, object]) -> int:
+    """Return the place of what a test was given in one of its lists."""
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    ours = [given[name] for name in names]
+    for is_same in (operator.is_, operator.eq):  # 1 and True are two values; a range makes its own each time
+        for place, value in enumerate(values):
+            each = value.values if isinstance(value, type(pytest.param())) else value if len(names) > 1 else [value]
+            if all(map(is_same, each, ours)):
+                return place
+    raise AssertionError(f"{names} are no list, but are made once: what is sampled of them cannot be told")
 
 
 @pytest.hookimpl(trylast=True)  # after the order was drawn

@@ -84,6 +84,7 @@ def ended(stage: Stage, door: str, request: dict[str, Any], word: str) -> bool:
 @pytest.mark.parametrize("how", ["click", "form"])
 @pytest.mark.parametrize("door", ["slack", "feishu"])
 @pytest.mark.heavy
+@pytest.mark.sampled(2)
 async def test_behind_a_busy_database_the_answer_says_that_it_is_worked_on_and_the_card_follows(
     stage: Stage, door: str, how: str
 ) -> None:
@@ -123,6 +124,7 @@ async def test_behind_a_busy_database_a_modal_is_not_waited_for_and_the_person_i
 @requirement("F-45")
 @pytest.mark.parametrize("how", ["click", "form"])
 @pytest.mark.parametrize("door", ["slack", "feishu"])
+@pytest.mark.sampled(2)
 async def test_a_platform_whose_api_never_answers_has_its_own_answer_all_the_same(
     stage: Stage, door: str, how: str
 ) -> None:

@@ -97,6 +97,7 @@ def nodes(branch: object) -> Iterator[dict[str, object]]:
 
 @requirement("S-18", "S-19")
 @pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.sampled(4)
 def test_slack_acts_on_nothing_that_an_agent_writes_and_shows_all_of_it(wrapper: str) -> None:
     for text in CORPUS[WRAPPERS.index(wrapper) * len(PAYLOADS) :][: len(PAYLOADS)]:
         notice, blocks = render(card(hostile(text), SLACK_BUDGET))
@@ -115,6 +116,7 @@ def test_slack_acts_on_nothing_that_an_agent_writes_and_shows_all_of_it(wrapper:
 @requirement("S-18", "S-19")
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.heavy
+@pytest.mark.sampled(4)
 def test_feishu_acts_on_nothing_that_an_agent_writes_and_shows_all_of_it(wrapper: str) -> None:
     tags = {"div", "plain_text", "column_set", "column", "hr", "button", "form", "input"}
     for text in CORPUS[WRAPPERS.index(wrapper) * len(PAYLOADS) :][: len(PAYLOADS)]:
@@ -141,6 +143,7 @@ def controls_on_feishu(shown: Card) -> list[str]:
     ("budget", "controls"), [(SLACK_BUDGET, controls_on_slack), (FEISHU_BUDGET, controls_on_feishu)]
 )
 @pytest.mark.heavy
+@pytest.mark.sampled(3)
 def test_each_platform_offers_approve_up_to_its_budget_and_never_beyond(
     char: str, budget: int, controls: Callable[[Card], list[str]]
 ) -> None:

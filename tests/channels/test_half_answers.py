@@ -157,6 +157,7 @@ FEISHU: dict[str, tuple[str, list[Path], dict[tuple[Path, str], Any]]] = {
 @requirement("F-46")
 @pytest.mark.parametrize("what", FEISHU)
 @pytest.mark.heavy
+@pytest.mark.sampled(3)
 async def test_half_an_answer_of_feishu_bars_nobody_and_loses_nothing(what: str) -> None:
     operation, paths, but = FEISHU[what]
     async with feishu_stage() as stage:

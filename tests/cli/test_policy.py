@@ -317,6 +317,7 @@ async def test_recorded_arguments_are_judged_and_what_they_leave_out_is_untold(b
 
 
 @pytest.mark.parametrize("minutes", range(8))
+@pytest.mark.sampled(3)
 async def test_the_trail_is_read_from_the_first_call_of_the_span(beside: Gateway, tmp_path: Path, minutes: int) -> None:
     for _ in range(6):
         await beside.call("POST", "/v1/requests", {"tool": "destroy", "arguments": {}})
@@ -328,6 +329,7 @@ async def test_the_trail_is_read_from_the_first_call_of_the_span(beside: Gateway
 
 
 @pytest.mark.parametrize(("minutes", "calls"), [(-1, 8), (0, 8), (4, 4), (5, 4), (6, 0)])
+@pytest.mark.sampled(3)
 async def test_only_what_is_within_the_span_is_judged(
     beside: Gateway, tmp_path: Path, minutes: int, calls: int
 ) -> None:

@@ -322,6 +322,7 @@ async def test_a_call_is_changed_on_the_page_as_by_any_way_and_who_did_more_than
         ({"payee": "x" * 501}, "at most 500 characters"),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_a_change_that_rules_or_the_tool_do_not_take_changes_nothing_and_says_why(
     editing: Gateway, typed: dict[str, str], told: str
 ) -> None:

@@ -79,6 +79,7 @@ def visitor(gateway: Gateway) -> Visitor:
 
 @requirement("S-18", "S-19")
 @pytest.mark.parametrize("at", range(0, len(CORPUS) + len(HTML_PAYLOADS), 60))
+@pytest.mark.sampled(3)
 async def test_no_text_of_an_agent_becomes_markup_and_all_of_it_can_be_read(
     gateway: Gateway, visitor: Visitor, at: int
 ) -> None:
@@ -95,6 +96,7 @@ async def test_no_text_of_an_agent_becomes_markup_and_all_of_it_can_be_read(
 
 @requirement("S-18", "S-19")
 @pytest.mark.parametrize("text", [*HTML_PAYLOADS[:12], *PAYLOADS[-3:]])
+@pytest.mark.sampled(4)
 async def test_what_people_and_agents_say_around_the_call_is_as_inert_as_the_call(
     gateway: Gateway, visitor: Visitor, text: str
 ) -> None:
@@ -227,6 +229,7 @@ async def test_the_api_says_until_when_a_link_works(gateway: Gateway, visitor: V
         {"origin": "https://127.0.0.1:8080", "sec_fetch_site": "same-origin"},
     ],
 )
+@pytest.mark.sampled(3)
 async def test_only_our_own_page_can_press_the_button(
     gateway: Gateway, visitor: Visitor, headers: dict[str, str]
 ) -> None:

@@ -69,6 +69,7 @@ async def test_a_passkey_is_made_with_an_invitation_approves_at_l3_and_l4_and_si
         (Device(), {"type": "webauthn.get"}),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_no_passkey_is_made_of_an_answer_that_lies_and_the_invitation_holds(
     gateway: Gateway, device: Device, lies: dict[str, Any]
 ) -> None:
@@ -122,6 +123,7 @@ async def test_an_invitation_makes_one_passkey_for_its_person_and_wrong_ones_are
         ({}, {"type": "webauthn.create"}),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_an_approval_takes_a_signature_of_this_site_by_its_person(
     gateway: Gateway, changed: dict[str, Any], lies: dict[str, Any]
 ) -> None:

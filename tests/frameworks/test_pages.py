@@ -176,6 +176,7 @@ def command_in(settings: Path, event: str) -> list[str]:
 @requirement("S-08")
 @pytest.mark.process
 @pytest.mark.parametrize("name", HOSTS)
+@pytest.mark.sampled(3)
 def test_the_lines_of_a_program_gate_it(name: str, gateway: StubGateway, tmp_path: Path) -> None:  # noqa: F811 - the fixture
     host = HOSTS[name]
     home = Home(gateway, tmp_path, host.program)

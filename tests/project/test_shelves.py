@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-CHOSEN_BY = ("postgres", "process", "heavy", "whole")
+CHOSEN_BY = ("postgres", "process", "heavy", "whole", "sampled")
 """The markers by which a ring leaves tests out. (Another three are of suites that no ring has.)"""
 OF_OTHER_SUITES = ("long", "claude", "agents")
 KINDS = tuple(
@@ -119,6 +119,16 @@ def test_what_ci_calls_runs_every_test_once() -> None:
     for words in (called_by_ci(), ("test", "ALL=1")):
         for path, kind in itertools.product(FILES, KINDS):
             assert times(lines_of(*words), path, kind) == 1, (words, path, sorted(kind))
+
+
+@pytest.mark.parametrize("first", range(3))
+@pytest.mark.parametrize(("second", "_beside_it"), [(0, 2), (1, 1), (2, 0)])
+@pytest.mark.sampled(2)
+def test_of_what_is_sampled_all_but_the_sample_is_left_to_the_last_ring(
+    request: pytest.FixtureRequest, first: int, second: int, _beside_it: int
+) -> None:
+    left = request.node.get_closest_marker("whole") is not None
+    assert left == bool((first + second) % 2)
 
 
 @pytest.mark.process

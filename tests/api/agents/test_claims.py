@@ -73,6 +73,7 @@ async def _approved(g: Gateway, **more: Any) -> dict[str, Any]:
         ("random bytes", 409, "digest_mismatch"),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_nothing_is_claimed_without_an_approval_of_exactly_this(
     gateway: Gateway, case: str, status: int, code: str
 ) -> None:

@@ -195,6 +195,7 @@ def _no_evidence(s: Stranger, of: str) -> None:
 @pytest.mark.parametrize(
     "edit", [_another_file, _in_clear, _gone, _other_number, _no_evidence], ids=lambda edit: edit.__name__
 )
+@pytest.mark.sampled(3)
 async def test_one_that_was_changed_is_not_shown_not_approved_and_not_run(either_gateway: Gateway, edit: Any) -> None:
     g = either_gateway
     waiting, approved, other = [await g.ask("by_api", {"n": n}, evidence=ALL) for n in range(3)]

@@ -356,6 +356,7 @@ async def test_an_unknown_moment_is_told_the_known_ones(gateway: Gateway) -> Non
         ("SessionStart", {"metadata": {"x": "y" * 17_000}}, "metadata"),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_bodies_are_read_strictly(gateway: Gateway, name: str, body: dict[str, Any], path: str) -> None:
     said = await gateway.call("POST", f"/v1/hooks/{name}", body)
     assert (said.status_code, said.json()["path"]) == (422, path)

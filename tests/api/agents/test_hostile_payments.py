@@ -118,6 +118,7 @@ async def test_what_is_exact_is_taken_to_the_letter(gateway: Gateway, amount: by
     ],
     ids=lambda raw: raw.decode(),
 )
+@pytest.mark.sampled(3)
 async def test_a_currency_or_payee_that_is_not_plain_is_refused_too(gateway: Gateway, other: bytes) -> None:
     headers = await gateway.key("agent:shop")
     before = gateway.content()

@@ -78,6 +78,7 @@ async def test_no_agents_auditors_or_foreign_key_uses_the_verbs_of_approvers(gat
 @requirement("S-06", "S-09")
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("who", [DAVE, OLGA, RITA])
+@pytest.mark.sampled(3)
 async def test_whoever_may_not_decide_is_refused_and_the_trail_says_so(gateway: Gateway, verb: str, who: str) -> None:
     request = await by_api(gateway, requester=RITA)
     assert refused(await do(gateway, request, verb, who=who)) == (403, "not_eligible")
@@ -110,6 +111,7 @@ async def test_the_verbs_name_exactly_the_request_that_was_read(gateway: Gateway
         ("questions", {"why": "?"}, "why"),
     ],
 )
+@pytest.mark.sampled(4)
 async def test_a_fault_is_told_with_its_place(gateway: Gateway, verb: str, body: dict[str, Any], path: str) -> None:
     request = await by_api(gateway)
     said = await do(gateway, request, verb, **body)

@@ -58,6 +58,7 @@ def factors(g: Gateway) -> list[dict[str, Any]]:
 @requirement("S-16", "S-48")
 @pytest.mark.parametrize("name", OPERATIONS)
 @pytest.mark.parametrize("who", ["agent:shop", "executor", "auditor", "admin", ALICE])
+@pytest.mark.sampled(5)
 async def test_only_the_right_kind_of_key_reaches_a_second_factor(g: Gateway, name: str, who: str) -> None:
     await invited(g, ALICE)
     before = factors(g)

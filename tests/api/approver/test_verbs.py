@@ -66,6 +66,7 @@ async def test_every_route_of_a_verb_is_there_and_every_command(gateway: Gateway
 
 
 @pytest.mark.parametrize("action", sorted(set(Action) - VOTES))
+@pytest.mark.sampled(3)
 async def test_every_verb_that_a_click_can_carry_is_taken(gateway: Gateway, action: Action) -> None:
     request = await gateway.ask()
     said = (await gateway.send(await forged(gateway, request, action))).body or {}

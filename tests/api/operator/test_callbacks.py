@@ -195,6 +195,7 @@ def test_no_dispatcher_of_an_sdk_stands_on_any_route() -> None:
     ],
 )
 @pytest.mark.heavy
+@pytest.mark.sampled(4)
 async def test_every_door_comes_to_the_same_end(stage: Stage, door: str, who: str, when: str, expected: str) -> None:
     request = await stage.ask(requester="rita@acme.example")
     if when == "at the deadline":

@@ -338,6 +338,7 @@ async def test_an_agents_key_opens_no_door_but_its_own(gateway: Gateway) -> None
         {"rule": "reading"},
     ],
 )
+@pytest.mark.sampled(3)
 async def test_an_agents_own_labels_change_nothing(gateway: Gateway, extra: dict[str, object]) -> None:
     plain = await gateway.call("POST", "/v1/requests", {"tool": "pay", "arguments": {"amount": 1}, **extra})
     assert (plain.status_code, plain.json()["code"]) == (422, "invalid")
@@ -401,6 +402,7 @@ async def test_keys_are_long_random_and_nowhere_to_be_found(either_gateway: Gate
         "{key}",
     ],
 )
+@pytest.mark.sampled(3)
 async def test_a_wrong_key_gets_the_uniform_401(gateway: Gateway, text: str) -> None:
     key = (await gateway.key("auditor"))["authorization"].removeprefix("Bearer ")
     admin = (await gateway.key("admin"))["authorization"].removeprefix("Bearer ")

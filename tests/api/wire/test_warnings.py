@@ -190,6 +190,7 @@ async def _agree(g: Gateway, surfaces: Surfaces, what: str, *, least: int) -> No
 
 @requirement("S-69")
 @pytest.mark.parametrize("third", range(3))  # each of them within a test's time, on a busy machine too
+@pytest.mark.sampled(3)
 async def test_every_surface_warns_of_the_same(g: Gateway, monkeypatch: pytest.MonkeyPatch, third: int) -> None:
     refused = await g.ask("pay", {**CALL, "payee": "Near Ltd"})
     assert (await g.decide(refused, "deny")).json()["state"] == "denied"

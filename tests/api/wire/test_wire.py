@@ -67,6 +67,7 @@ def test_every_error_has_a_row_a_code_of_its_own_and_a_title() -> None:
         ("GET", "/v1/policies/%00", 404),
     ],
 )
+@pytest.mark.sampled(4)
 async def test_every_fault_is_a_problem_document(either_gateway: Gateway, method: str, path: str, status: int) -> None:
     who = "auditor"
     said = await either_gateway.call(method, path, who=who)
@@ -224,6 +225,7 @@ _HOSTILE = {
 @requirement("S-41", "S-32")
 @pytest.mark.parametrize("name", _HOSTILE)
 @pytest.mark.heavy
+@pytest.mark.sampled(4)
 async def test_hostile_json_is_refused_and_leaves_nothing(
     either_gateway: Gateway, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

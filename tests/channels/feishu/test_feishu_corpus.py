@@ -65,6 +65,7 @@ def talked_about(text: str) -> Card:
 @requirement("S-18", "S-19")
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.heavy
+@pytest.mark.sampled(4)
 def test_questions_answers_and_changes_act_on_nothing_and_are_shown_whole(wrapper: str) -> None:
     for text in CORPUS[WRAPPERS.index(wrapper) * len(PAYLOADS) :][: len(PAYLOADS)]:
         rendered = check_card(json.loads(render_content(talked_about(text))))

@@ -70,6 +70,7 @@ def shown(branch: object) -> str:
 @requirement("S-18", "S-19")
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.heavy
+@pytest.mark.sampled(4)
 def test_slack_acts_on_nothing_that_was_asked_answered_or_changed_and_shows_all_of_it(wrapper: str) -> None:
     for text in corpus(wrapper):
         talked = card(talked_over(text), TEXT_BUDGET)

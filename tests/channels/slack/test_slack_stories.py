@@ -251,6 +251,7 @@ async def test_two_stages_are_passed_on_one_card(stage: Stage) -> None:
 @requirement("S-47")
 @pytest.mark.parametrize("label", ["Approve", "Deny", "Hand over", "Ask a question", "Remind", "More time"])
 @pytest.mark.heavy
+@pytest.mark.sampled(3)
 async def test_no_control_of_a_copied_card_does_anything(stage: Stage, label: str) -> None:
     request = await stage.ask()
     original = stage.slack.room.messages[stage.slack_ts(request)]

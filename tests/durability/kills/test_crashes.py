@@ -143,6 +143,7 @@ def queued(url: str) -> int:
     ("place", "decided_before"),
     [("click.received", False), ("commit.before", False), ("commit.after", True), ("click.recorded", True)],
 )
+@pytest.mark.sampled(2)
 async def test_a_click_redelivered_after_a_death_has_one_effect(
     sqlite_url: str, tmp_path: Path, place: str, decided_before: bool
 ) -> None:

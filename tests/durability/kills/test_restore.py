@@ -297,6 +297,7 @@ async def test_the_secrets_are_rotated_under_load_and_no_live_card_or_key_is_ref
 
 @requirement("F-40")
 @pytest.mark.parametrize("broken", ["", "{}", "no json", '{"epoch": 0, "orgs": {"acme": [1]}}', '{"epoch": "0"}'])
+@pytest.mark.sampled(3)
 async def test_a_file_that_cannot_be_read_refuses_the_start_and_says_which(
     sqlite_url: str, config: Path, platform: MemoryPlatform, broken: str
 ) -> None:

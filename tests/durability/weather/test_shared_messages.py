@@ -159,6 +159,7 @@ async def running(url: str, config: Path, platform: MemoryPlatform) -> AsyncIter
 
 @requirement("F-02", "F-03", "S-12", "S-21")
 @pytest.mark.seeds(*SEEDS)
+@pytest.mark.sampled(3)
 async def test_every_request_that_waits_has_one_live_place_in_the_end_and_is_decided_there_alone(
     database_url: str, config: Path, platform: MemoryPlatform, sick: Sick, seed: int
 ) -> None:

@@ -103,6 +103,7 @@ def test_a_sound_installation_is_called_sound(clinic: Clinic, settings: dict[str
         ({"command": "something else"}, "no PreToolUse hook calls assent-hook"),
     ],
 )
+@pytest.mark.sampled(3)
 def test_each_fault_of_the_settings_is_named(
     clinic: Clinic, settings: dict[str, Any], changes: dict[str, Any], words: str
 ) -> None:

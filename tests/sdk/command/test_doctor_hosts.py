@@ -68,6 +68,7 @@ def gate_of(host: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.sampled(3)
 def test_what_is_printed_is_sound(clinic: Clinic, gateway: StubGateway, host: str) -> None:
     said = clinic.examine(host, clinic.printed(host))
     assert said.out.decode().endswith(": sound\n"), said.out.decode()
@@ -136,6 +137,7 @@ def drops(name: str) -> Callable[[dict[str, Any], dict[str, Any]], object]:
         ("claude-code", sets(command="/nowhere/assent-hook claude-code --deadline 86385"), "--install writes it anew"),
     ],
 )
+@pytest.mark.sampled(3)
 def test_each_way_to_fail_open_is_named(
     clinic: Clinic,
     gateway: StubGateway,

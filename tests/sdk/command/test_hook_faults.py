@@ -78,6 +78,7 @@ def raw_server() -> Iterator[Callable[[Callable[[socket.socket], None]], str]]:
 
 
 @pytest.mark.parametrize("fault", FOREVER)
+@pytest.mark.sampled(4)
 def test_a_check_that_keeps_failing_is_a_no(gateway: StubGateway, hook: HookLine, fault: Fault) -> None:
     gateway.rules["Bash"] = "allow"
     gateway.faults["check"].extend([fault] * 99)
@@ -85,12 +86,14 @@ def test_a_check_that_keeps_failing_is_a_no(gateway: StubGateway, hook: HookLine
 
 
 @pytest.mark.parametrize("fault", FOREVER)
+@pytest.mark.sampled(4)
 def test_a_wait_that_keeps_failing_is_a_no_by_the_deadline(gateway: StubGateway, hook: HookLine, fault: Fault) -> None:
     gateway.faults["get"].extend([fault] * 99)
     assert hook.run(event(), "--deadline", "0.7").blocks()
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FOREVER if fault != "hang"])
+@pytest.mark.sampled(4)
 def test_a_claim_that_keeps_failing_is_a_no(gateway: StubGateway, hook: HookLine, fault: Fault) -> None:
     gateway.faults["claim"].extend([fault] * 99)
     process = hook.begin(event(), "--patience", "0.4")
@@ -169,6 +172,7 @@ def test_an_answer_that_drips_is_a_no(
         b"X" * 200_000,
     ],
 )
+@pytest.mark.sampled(4)
 def test_an_answer_that_is_no_http_or_no_json_is_a_no(
     raw_server: Callable[[Callable[[socket.socket], None]], str], tmp_path: Path, answer: bytes
 ) -> None:
@@ -211,6 +215,7 @@ def test_chunks_and_a_100_continue_are_understood(
         event(session=5),  # pyright: ignore[reportArgumentType]
     ],
 )
+@pytest.mark.sampled(4)
 def test_an_event_that_cannot_be_read_is_a_no(gateway: StubGateway, hook: HookLine, content: bytes) -> None:
     gateway.rules["Bash"] = "allow"
     said = hook.run(content)

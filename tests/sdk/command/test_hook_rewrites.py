@@ -168,6 +168,7 @@ async def test_a_session_shows_a_call_that_waits_for_people_until_they_have_deci
         ("opencode", "well"),  # of a tool that throws it was not seen to tell
     ],
 )
+@pytest.mark.sampled(3)
 async def test_every_host_is_asked_for_approved_and_its_outcome_is_filed(
     real: RealGateway, tmp_path: Path, host: str, went: str
 ) -> None:

@@ -125,6 +125,7 @@ def run(home: Path, *words: str) -> Said:
 @requirement("S-08")
 @pytest.mark.process
 @pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.sampled(3)
 def test_the_difference_is_shown_first_and_written_when_it_is_wanted(tmp_path: Path, host: str) -> None:
     place = tmp_path / HOSTS[host].place.file
     shown = run(tmp_path, host, "--install")

@@ -22,5 +22,6 @@ pytestmark = pytest.mark.process
 @pytest.mark.parametrize(
     ("host", "name"), [(host, name) for host in HOSTS for name in CASES if name not in CANNOT[host]]
 )
+@pytest.mark.sampled(5)
 def test_a_host_is_answered_as_every_runtime_is(gateway: StubGateway, tmp_path: Path, host: str, name: str) -> None:
     CASES[name](Recorded(host, gateway, tmp_path))

@@ -414,6 +414,7 @@ async def test_over_real_http_from_the_402_to_its_peoples_yes(gateway: Gateway, 
 @pytest.mark.parametrize("outcome", [APR, ToolSucceeded(result="paid"), ToolFailed(error="no"), ToolUnknown(why="?")])
 @pytest.mark.parametrize("how", ["lost", "refused"])
 @pytest.mark.heavy
+@pytest.mark.sampled(2)
 async def test_an_outcome_that_could_not_be_reported_calls_the_tool_no_second_time(
     gateway: Gateway, spy: Spy, outcome: Any, how: str
 ) -> None:

@@ -197,6 +197,7 @@ async def test_stopping_finishes_what_runs_and_begins_nothing_more(gateway: Gate
 @pytest.mark.parametrize(
     "state", ["pending", "denied", "expired", "cancelled", "lapsed", "foreign", "random", "no tool"]
 )
+@pytest.mark.sampled(3)
 async def test_nothing_runs_without_an_approval_of_this_very_request(gateway: Gateway, spy: Spy, state: str) -> None:
     tool = "pay_two" if state == "no tool" else "by_api"
     request = await gateway.ask(tool, CALL, org="globex" if state == "foreign" else "acme")
@@ -414,6 +415,7 @@ def _raise(error: BaseException) -> Any:
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
 )
 @pytest.mark.heavy
+@pytest.mark.sampled(3)
 async def test_an_error_is_a_failure_unless_it_may_have_come_after_the_deed(
     gateway: Gateway, spy: Spy, error: Exception, state: str
 ) -> None:

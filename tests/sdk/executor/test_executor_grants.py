@@ -131,6 +131,7 @@ WITHOUT = [
 
 @requirement("S-01", "S-02")
 @pytest.mark.parametrize("case", WITHOUT, ids=lambda case: case.__name__)
+@pytest.mark.sampled(4)
 async def test_without_a_grant_of_this_very_call_nothing_runs(
     gateway: Gateway, spy: Spy, case: Callable[[Gateway], Awaitable[dict[str, Any]]]
 ) -> None:

@@ -155,6 +155,7 @@ async def test_a_rules_denial_names_the_rule(gateway: StubGateway, pay: Callable
 @pytest.mark.parametrize("kind", ["check", "get", "claim"])
 @pytest.mark.parametrize("fault", ["500", "nonsense", "empty", "reset", "401", "redirect"])
 @pytest.mark.heavy
+@pytest.mark.sampled(3)
 async def test_a_fault_at_any_step_never_runs_the_tool(gateway: StubGateway, kind: str, fault: Fault) -> None:
     gateway.faults[kind].extend([fault] * 9999)
     seconds = ManualSeconds()

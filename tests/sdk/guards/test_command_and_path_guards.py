@@ -55,6 +55,7 @@ def matches(guard: Any, name: str) -> bool:
 
 @pytest.mark.parametrize(("kind", "expected"), list(CALLS))
 @pytest.mark.heavy
+@pytest.mark.sampled(3)
 async def test_every_call_of_a_kind_is_judged_as_expected(kind: str, expected: str) -> None:
     wrong = [call for call in CALLS[kind, expected] if await judged(*call) != expected]
     assert wrong == []
@@ -108,6 +109,7 @@ async def test_what_a_call_runs_is_put_together_from_its_arguments(args: dict[st
     ],
 )
 @pytest.mark.heavy
+@pytest.mark.sampled(3)
 async def test_a_long_and_ordinary_command_is_read_to_its_end(command: str) -> None:
     assert await judged("exec", {"command": command}) == "allow"
     assert await judged("exec", {"command": f"{command}\nrm -rf /"}) == "block"

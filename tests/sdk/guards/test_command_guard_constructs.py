@@ -141,6 +141,7 @@ def test_no_construct_makes_an_honest_command_look_harmful(command: str, forms: 
 
 
 @pytest.mark.parametrize("command", BAD)
+@pytest.mark.sampled(4)
 async def test_each_construct_alone_shows_each_harmful_command(command: str) -> None:
     async def judge(form: str) -> str:
         return "denied" if denied(wrapped(command, [(form, form in TEXTS)])) else "let through"
@@ -149,6 +150,7 @@ async def test_each_construct_alone_shows_each_harmful_command(command: str) -> 
 
 
 @pytest.mark.parametrize("command", GOOD)
+@pytest.mark.sampled(4)
 async def test_each_construct_alone_leaves_each_honest_command_alone(command: str) -> None:
     async def judge(form: str) -> str:
         return "quiet" if quiet(wrapped(command, [(form, form in TEXTS)])) else "something was found"

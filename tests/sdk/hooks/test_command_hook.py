@@ -326,6 +326,7 @@ async def test_exit_2_at_stop_sends_the_agent_back() -> None:
         ({"permissionDecision": "deny", "hookSpecificOutput": {"permissionDecision": "allow"}}, "which mean the same"),
     ],
 )
+@pytest.mark.sampled(4)
 async def test_half_a_verdict_is_a_fault(said: object, why: str) -> None:
     text = said if isinstance(said, str) else json.dumps(said)
     assert why in await fault([sys.executable, "-I", "-S", "-c", f"print({text!r})"])

@@ -213,6 +213,7 @@ async def test_a_gateway_that_waves_through_what_people_must_confirm_is_at_fault
 @pytest.mark.parametrize("kind", ["check", "get", "claim"])
 @pytest.mark.parametrize("fault", ["500", "nonsense", "reset", "401", "maybe", "409"])
 @pytest.mark.heavy
+@pytest.mark.sampled(3)
 async def test_a_fault_at_any_step_means_no(gateway: StubGateway, ledger: Ledger, kind: str, fault: Fault) -> None:
     gateway.faults[kind].extend([fault] * 9999)
     async with AsyncGateway(gateway.url, KEY, pace=manual_pace(ManualSeconds())) as client:

@@ -336,6 +336,7 @@ def test_a_secret_that_is_longer_than_a_piece_goes_as_a_whole(monkeypatch: pytes
 @pytest.mark.parametrize("unit", ["api_key_token_secret_password_", "4111-1111-1111-1112 ", "--password "])
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.heavy
+@pytest.mark.sampled(3)
 async def test_the_event_loop_goes_on_while_a_large_result_is_redacted(unit: str, nested: bool) -> None:
     text = unit * (500_000 // len(unit))
     result = {"rows": [text[at : at + 1000] for at in range(0, len(text), 1000)]} if nested else text

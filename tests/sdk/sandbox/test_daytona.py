@@ -119,6 +119,7 @@ async def test_an_error_of_the_api_is_a_fault(daytona: DaytonaStandIn, status: i
 
 @pytest.mark.parametrize("call", ["session", "exec", "logs"])
 @pytest.mark.parametrize("status", [401, 500])
+@pytest.mark.sampled(3)
 async def test_an_error_of_the_toolbox_is_a_fault_and_the_sandbox_is_deleted(
     daytona: DaytonaStandIn, call: str, status: int
 ) -> None:

@@ -138,6 +138,7 @@ def test_an_honest_recursion_is_no_fork_bomb() -> None:
         'python3 -c "' + "open('''" * 4000 + '"',
     ],
 )
+@pytest.mark.sampled(4)
 def test_a_text_made_to_stall_the_reader_does_not(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Time stands still: what it counts ends the reading. Without that it is minutes, or never, and the test's limit.
     readings = list[Reading]()

@@ -105,6 +105,7 @@ async def _burst(store: Store, many: int, name: str) -> list[Any]:
 @pytest.mark.may_block  # the test itself reaches past the store
 @pytest.mark.parametrize("why", ["locked", "schema"])
 @pytest.mark.heavy
+@pytest.mark.sampled(2)
 async def test_while_nothing_can_be_written_all_are_refused_soon_and_then_it_heals(database_url: str, why: str) -> None:
     await _all_are_refused_until_it_heals(database_url, why)
 

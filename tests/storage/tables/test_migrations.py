@@ -171,6 +171,7 @@ def test_a_step_only_adds_so_that_gateways_of_the_release_before_go_on(empty_url
         (("ALTER TABLE api_keys ADD COLUMN x TEXT NOT NULL DEFAULT ''", "CREATE TABLE y (z TEXT NOT NULL)"), None),
     ],
 )
+@pytest.mark.sampled(3)
 def test_a_step_that_takes_something_away_is_named(
     sqlite_url: str, statements_of_a_step: tuple[str, ...], fault: str | None
 ) -> None:

@@ -77,6 +77,7 @@ async def test_what_grows_too_long_later_is_posted_alone_and_its_old_buttons_are
 @requirement("F-02", "F-03")
 @pytest.mark.parametrize("taken", [False, True])
 @pytest.mark.parametrize("findable", [False, True])
+@pytest.mark.sampled(2)
 async def test_a_shared_message_that_may_be_out_there_is_found_or_superseded_whole(
     gateway: Gateway, taken: bool, findable: bool
 ) -> None:

@@ -50,6 +50,7 @@ def told(gateway: Gateway, kind: str) -> list[dict[str, Any]]:
 
 @requirement("F-33")
 @pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.sampled(3)
 async def test_a_card_that_its_chat_refuses_goes_to_the_people_themselves(either_gateway: Gateway, cause: str) -> None:
     g = either_gateway
     g.platform.broken["chat/C1"] = ChannelRefusedError(cause)
@@ -66,6 +67,7 @@ async def test_a_card_that_its_chat_refuses_goes_to_the_people_themselves(either
 
 @requirement("F-33")
 @pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.sampled(3)
 async def test_a_channel_that_refuses_everything_gives_way_to_the_next_and_the_others_flow(
     gateway: Gateway, cause: str
 ) -> None:

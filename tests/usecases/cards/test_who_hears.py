@@ -74,6 +74,7 @@ async def ended(g: Gateway, request: dict[str, Any], how: str) -> None:
         ("unknown", "not known"),
     ],
 )
+@pytest.mark.sampled(2)
 async def test_whoever_asked_hears_each_end_once_and_in_private(gateway: Gateway, how: str, says: str) -> None:
     request = await asked(gateway)
     assert private(gateway, request) == {}  # nothing has ended

@@ -38,6 +38,7 @@ MINUTE = timedelta(minutes=1)
 @requirement("S-12")
 @pytest.mark.parametrize("which", [0, 1, 2], ids=["oldest", "middle", "newest"])
 @pytest.mark.parametrize("verdict", ["approve", "deny"])
+@pytest.mark.sampled(3)
 async def test_a_click_settles_the_request_of_its_card_and_no_other(
     either_gateway: Gateway, which: int, verdict: str
 ) -> None:

@@ -61,6 +61,7 @@ async def test_a_place_that_is_handed_over_is_decided_by_the_other_on_a_card_of_
         ("", "say who"),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_a_place_goes_to_nobody_who_could_not_have_had_it(gateway: Gateway, whom: str, sentence: str) -> None:
     request = await gateway.ask(requester=RITA)
     _, said = await press(gateway, gateway.card(request), "U_ALICE", "hand_over", person=whom)
@@ -92,6 +93,7 @@ async def test_a_name_that_two_people_have_is_nobody(gateway: Gateway) -> None:
 @pytest.mark.parametrize(
     ("account", "why"), [("U_DAVE", "not_eligible"), ("U_OLGA", "barred"), ("U_STRANGER", "unmapped")]
 )
+@pytest.mark.sampled(4)
 async def test_whoever_may_not_decide_may_do_nothing_else_either_and_it_is_recorded(
     gateway: Gateway, action: str, account: str, why: str
 ) -> None:

@@ -77,6 +77,7 @@ async def test_whoever_only_lowers_an_amount_approves_it_in_the_same_breath(eith
         {"items": [{"price": 1}]},
     ],
 )
+@pytest.mark.sampled(3)
 async def test_whoever_changes_more_cannot_approve_their_own_change_and_somebody_else_can(
     g: Gateway, changed: dict[str, Any]
 ) -> None:
@@ -208,6 +209,7 @@ async def test_nobody_who_may_not_decide_may_change_anything(g: Gateway) -> None
         ({"items": [{"price": 1.25}]}, "bad_arguments", "money"),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_what_the_gate_refuses_is_refused_to_the_approver_with_the_reason(
     g: Gateway, changed: dict[str, Any], code: str, why: str
 ) -> None:
@@ -464,6 +466,7 @@ async def test_a_form_in_which_nothing_was_changed_is_a_plain_approval(g: Gatewa
         ({"payee": "Evil Ltd"}, "This payee is frozen."),
     ],
 )
+@pytest.mark.sampled(4)
 async def test_a_fault_in_a_form_is_told_by_the_name_of_its_field(
     g: Gateway, typed: dict[str, str], sentence: str
 ) -> None:

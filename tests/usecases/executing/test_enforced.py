@@ -84,6 +84,7 @@ async def test_a_hook_is_answered_with_the_request_and_the_same_call_joins_it(ga
         ("default: deny\n", "default: deny\nagents:\n  shop: {confirm_all_tools: true}\n"),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_a_rule_that_allows_it_no_more_takes_the_grant_back_before_it_is_spent(
     gateway: Gateway, old: str, new: str
 ) -> None:
@@ -139,6 +140,7 @@ async def test_what_a_standing_approval_let_through_falls_with_it(gateway: Gatew
 
 @pytest.mark.parametrize("state", [*State])
 @pytest.mark.parametrize("language", [*Language])
+@pytest.mark.sampled(4)
 async def test_people_are_told_by_what_it_was_allowed_in_every_state(
     gateway: Gateway, state: State, language: Language
 ) -> None:
@@ -215,6 +217,7 @@ async def test_a_result_is_inert_short_and_without_what_is_secret(gateway: Gatew
 
 
 @pytest.mark.parametrize("result", ["R-0042", ["R-0042"], None, {"other": 1}, {"receipt": {"deep": [1]}}])
+@pytest.mark.sampled(3)
 async def test_a_result_of_any_shape_breaks_no_card(gateway: Gateway, result: object) -> None:
     await enforce(gateway)
     card = gateway.card(await done(gateway, result=result)).card

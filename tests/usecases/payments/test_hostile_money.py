@@ -42,6 +42,7 @@ def kinds(request: dict[str, Any]) -> list[str]:
         {"account": "de89 3704"},
     ],
 )
+@pytest.mark.sampled(3)
 async def test_a_denied_payment_is_known_again_however_its_amount_and_names_are_spelled(
     sqlite_url: str, tmp_path: Path, platform: MemoryPlatform, spelled: dict[str, Any]
 ) -> None:

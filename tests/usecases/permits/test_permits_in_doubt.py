@@ -52,6 +52,7 @@ async def test_a_call_under_a_broken_glass_is_an_alarm_once_also_where_its_unit_
 
 @requirement("S-50", "S-29")
 @pytest.mark.parametrize("broken", ["{", "[]", "null", '"', '{"rule": 1}'])
+@pytest.mark.sampled(3)
 async def test_one_that_cannot_be_read_lets_nothing_pass_and_hinders_nobody(
     gateway: Gateway, sqlite_url: str, broken: str
 ) -> None:

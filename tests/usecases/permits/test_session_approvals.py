@@ -147,6 +147,7 @@ async def test_what_is_spelled_out_is_allowed_with_the_approval_and_each_use_say
         ({}, {"who": "agent:other"}),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_whatever_else_differs_is_asked_about(
     gateway: Gateway, arguments: dict[str, str], changed: dict[str, Any]
 ) -> None:
@@ -208,6 +209,7 @@ async def test_only_who_may_decide_it_alone_and_in_their_own_right_is_offered_it
         ("finance: [alice@acme.example, ", "finance: [", False),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_a_file_that_lets_less_ends_it_and_that_it_lets_it_again_brings_nothing_back(
     gateway: Gateway, old: str, new: str, *, for_good: bool
 ) -> None:

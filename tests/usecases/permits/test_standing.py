@@ -151,6 +151,7 @@ async def test_it_ends_at_its_end_and_is_listed_as_ended(gateway: Gateway) -> No
     ],
 )
 @pytest.mark.heavy
+@pytest.mark.sampled(4)
 async def test_nothing_else_is_covered_whatever_it_is_wrapped_in(gateway: Gateway, other: dict[str, Any]) -> None:
     await standing(gateway, await approved(gateway, "note", NOTE), **NOTE_TERMS)
     assert (await submit(gateway, **{"tool": "note", "arguments": NOTE, **other}))["decision"] == "ask"
@@ -198,6 +199,7 @@ async def test_a_batch_is_covered_payment_by_payment_and_payee_by_payee(gateway:
         ({"each": {"CNY": "0"}}, "each in CNY"),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_more_than_the_rule_permits_cannot_be_proposed(
     gateway: Gateway, changed: dict[str, Any], why: str
 ) -> None:
@@ -345,6 +347,7 @@ async def test_a_revoked_one_is_not_used_again_and_takes_back_what_was_not_run(e
         ("    payment: {amount: amount, currency: currency, payee: payee, account: account}", "    payment: {amount: amount, currency: currency, payee: payee, account: account}\n    requires_confirmation: true"),  # noqa: E501
     ],
 )  # fmt: skip
+@pytest.mark.sampled(3)
 async def test_todays_file_is_asked_at_every_use(gateway: Gateway, old: str, new: str) -> None:
     await standing(gateway)
     assert (await submit(gateway))["decision"] == "allow"

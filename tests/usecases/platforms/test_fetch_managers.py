@@ -172,6 +172,7 @@ async def test_who_is_the_manager_now_decides_and_who_was_has_approved_nothing_b
     ],
     ids=["unavailable", "refused", "a defect", "withheld", "left out"],
 )
+@pytest.mark.sampled(3)
 async def test_what_a_directory_said_holds_for_an_hour_whatever_goes_wrong_and_then_nobody_is_the_manager(
     gateway: Gateway, fault: Exception | ReportsTo | None
 ) -> None:

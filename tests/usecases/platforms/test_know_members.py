@@ -110,6 +110,7 @@ async def test_they_decide_with_a_key_of_their_own_and_hear_as_the_others_do(gat
     ],
     ids=lambda each: each if isinstance(each, str) else f"{each.email} {each.account.status}",
 )
+@pytest.mark.sampled(4)
 async def test_whoever_is_not_known_for_sure_counts_as_nobody_and_is_told_why(
     gateway: Gateway, who: Member, why: str
 ) -> None:

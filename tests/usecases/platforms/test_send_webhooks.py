@@ -170,6 +170,7 @@ async def test_two_replicas_send_each_event_once(database_url: str, receiver: Re
 @requirement("S-36")
 @pytest.mark.parametrize("status", [301, 307, 400, 401, 404, 410, 429, 500, 503])
 @pytest.mark.heavy
+@pytest.mark.sampled(3)
 async def test_what_is_not_taken_comes_again_under_the_same_id_and_nothing_is_passed_over(
     sqlite_url: str, receiver: Receiver, status: int
 ) -> None:

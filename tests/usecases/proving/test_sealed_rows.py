@@ -72,6 +72,7 @@ def _no_json(s: Stranger, of: str, _: dict[str, Any]) -> None:
     ],
     ids=lambda edit: edit.__name__,
 )  # fmt: skip
+@pytest.mark.sampled(3)
 async def test_what_was_changed_after_the_approval_is_not_handed_out(
     gateway: Gateway, edit: Callable[[Stranger, str, dict[str, Any]], None]
 ) -> None:

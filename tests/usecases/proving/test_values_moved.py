@@ -80,6 +80,7 @@ def _shortened(s: Stranger, of: str, _: str, __: str) -> None:
     ids=lambda edit: edit.__name__,
 )  # fmt: skip
 @pytest.mark.heavy
+@pytest.mark.sampled(3)
 async def test_a_value_that_was_moved_or_changed_is_refused_and_alarmed_and_no_list_fails(
     database_url: str, config: Path, platform: MemoryPlatform, edit: Callable[[Stranger, str, str, str], None]
 ) -> None:

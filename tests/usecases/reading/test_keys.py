@@ -54,6 +54,7 @@ async def test_the_id_of_a_key_with_another_secret_opens_nothing(gateway: Gatewa
         ("executor", "tools = '[\"transfer\"]'"),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_a_key_whose_row_was_changed_opens_nothing(either_gateway: Gateway, who: str, change: str) -> None:
     g = either_gateway
     text = (await g.key(who))["authorization"].removeprefix("Bearer ")

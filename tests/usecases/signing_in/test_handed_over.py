@@ -89,6 +89,7 @@ async def test_a_good_token_makes_a_fact_of_who_asked_and_without_one_the_rule_r
         {"act": {"sub": AGENT}}, {"act": None}, {"act": AGENT}, {"events": {}}, {"cnf": {"jkt": "x"}},
     ],
 )  # fmt: skip
+@pytest.mark.sampled(4)
 async def test_a_token_that_says_anything_else_proves_nothing_and_bars_nobody_new(
     gateway: Gateway, issuer: Issuer, claims: dict[str, Any]
 ) -> None:

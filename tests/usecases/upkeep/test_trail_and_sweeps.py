@@ -29,6 +29,7 @@ _TRANSITIONS = (
 @requirement("S-17")
 @pytest.mark.parametrize("transition", _TRANSITIONS)
 @pytest.mark.heavy
+@pytest.mark.sampled(4)
 async def test_what_cannot_be_written_to_the_trail_does_not_happen(  # noqa: C901, PLR0912 - one arm a transition
     gateway: Gateway, transition: str
 ) -> None:

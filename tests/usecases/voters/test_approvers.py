@@ -194,6 +194,7 @@ async def test_what_one_stage_allows_is_not_allowed_in_another(gateway: Gateway,
         ({"amount": 1, "currency": "CNY", "ccy": "USD"}, False),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_nobody_approves_above_their_limit_nor_what_has_no_known_amount(
     gateway: Gateway, arguments: dict[str, Any], *, within: bool
 ) -> None:
@@ -292,6 +293,7 @@ async def test_both_days_of_an_absence_are_included_and_no_other(gateway: Gatewa
 
 @requirement("S-27")
 @pytest.mark.parametrize("how", ["left the group", "left the org", "deactivated", "limit", "delegation ended"])
+@pytest.mark.sampled(3)
 async def test_an_approval_of_somebody_who_may_no_longer_is_taken_back_at_the_claim(gateway: Gateway, how: str) -> None:
     g = gateway
     if how == "delegation ended":

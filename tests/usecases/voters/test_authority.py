@@ -42,6 +42,7 @@ MINUTE = timedelta(minutes=1)
         ("u_bob", None, "T1"),  # almost the id
     ],
 )
+@pytest.mark.sampled(3)
 async def test_a_click_of_somebody_who_may_not_changes_nothing_and_burns_nothing(
     gateway: Gateway, account: str, status: AccountStatus | None, tenant: str
 ) -> None:
@@ -80,6 +81,7 @@ async def test_a_click_of_somebody_who_may_not_changes_nothing_and_burns_nothing
         "",
     ],
 )
+@pytest.mark.sampled(3)
 async def test_nothing_but_the_very_id_of_an_account_stands_for_a_person(gateway: Gateway, account: str) -> None:
     request = await gateway.ask()
     heard = await gateway.press(request, account)
@@ -151,6 +153,7 @@ async def test_nobody_known_on_the_platform_can_click(gateway: Gateway) -> None:
         ("api key", "Rita@acme.example"),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_nobody_approves_their_own_request(gateway: Gateway, door: str, requester: str) -> None:
     g = gateway
     request = await g.ask("pay_two", requester=requester)
@@ -242,6 +245,7 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
         "DELETE FROM audit_events",
     ],
 )
+@pytest.mark.sampled(3)
 async def test_the_database_refuses_what_did_not_go_through_it(either_gateway: Gateway, statement: str) -> None:
     request = await either_gateway.ask()
     before = either_gateway.content()
@@ -265,6 +269,7 @@ async def test_the_database_refuses_what_did_not_go_through_it(either_gateway: G
         ("alice@acme.example", "U_ALICE", "after the agent withdrew", "cancelled"),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_every_door_comes_to_the_same_end(  # noqa: PLR0917 - the columns of a table
     gateway: Gateway, door: str, who: str, account: str, when: str, expected: str
 ) -> None:
