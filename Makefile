@@ -41,8 +41,9 @@ FRAMEWORKS := frameworks crewai
 
 # The tests stand on shelves, each a process of its own that collects only what it runs; make runs JOBS of them side by
 # side, the longest first. (Workers that are handed test by test cost half as much again, in collecting and reporting;
-# and a shelf more costs a second and a half, in importing.)
+# and a shelf more costs three seconds, in importing: the inner rings, which have little of each, put some together.)
 SHELVES := rest sdk hosts kills frameworks durability cli rules readers api usecases channels cards storage project
+INNER := hosts+kills+rest cli+readers usecases cards api+frameworks sdk+project channels+rules storage durability
 ON_kills := tests/durability/kills
 ON_durability := tests/sabotage $(filter-out $(ON_kills),$(patsubst %/,%,$(wildcard tests/durability/*/)) $(wildcard tests/durability/test_*.py))
 ON_cli := tests/cli tests/console
@@ -58,6 +59,7 @@ ON_sdk := $(filter-out $(ON_hosts),$(patsubst %/,%,$(wildcard tests/sdk/*/)))
 ON_rules := tests/domain tests/policies
 ON_frameworks := tests/frameworks
 ON_rest := $(filter-out tests/usecases tests/durability tests/sdk $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
+ON = $(foreach shelf,$(subst +, ,$*),$(ON_$(shelf)))
 PYTEST = $(BIN)/pytest -q
 # Whoever runs several shelves is one run: they share a PostgreSQL.
 IN_SHELVES = +@TESTS_RUN=$$$$-$$(date +%s) $(MAKE) --no-print-directory --keep-going --jobs $(JOBS) --output-sync=target
@@ -121,7 +123,7 @@ TYPED :=
 $(if $(ALL)$(COVERAGE),,test): JOBS = 8
 test: $(INSTALLED)  ## the checks (types of what is shipped), and all tests but twins and heavy ones (ALL=1: all, as CI; COVERAGE=1: all, what they reach, and its floor)
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
-	$(IN_SHELVES) check $(addprefix shelf-,$(SHELVES)) \
+	$(IN_SHELVES) check $(addprefix shelf-,$(if $(ALL)$(COVERAGE),$(SHELVES),$(INNER))) \
 		$(if $(COVERAGE),$(addprefix beside-,$(BESIDE)),$(if $(ALL),,RING=test TYPED='$(SHIPPED)'))
 	@$(if $(COVERAGE),$(BIN)/coverage combine --quiet && $(BIN)/coverage report)
 
@@ -141,14 +143,14 @@ $(addprefix beside-,$(BESIDE)): beside-%: $(INSTALLED)
 .PHONY: quick
 quick: JOBS = 6
 quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, nothing heavy or that starts processes
-	$(IN_SHELVES) $(addprefix shelf-,$(filter-out kills durability,$(SHELVES))) RING=quick
+	$(IN_SHELVES) $(addprefix shelf-,$(filter-out durability,$(INNER))) RING=quick
 
 # The floor that speaks to databases is tried on both by `make test`, too.
 shelf-storage: OF_test = $(OF_all) and not ($(LEFT_OUT))
 
-.PHONY: $(addprefix shelf-,$(SHELVES))
-$(addprefix shelf-,$(SHELVES)): shelf-%: $(INSTALLED)
-	@echo "$*"; $(PYTEST) -m "$(OF_$(RING))" $(DRAWN_$(RING)) $(ON_$*) $(OR_NONE)
+.PHONY: $(addprefix shelf-,$(sort $(SHELVES) $(INNER)))
+$(addprefix shelf-,$(sort $(SHELVES) $(INNER))): shelf-%: $(INSTALLED)
+	@echo "$*"; $(PYTEST) -m "$(OF_$(RING))" $(DRAWN_$(RING)) $(ON) $(OR_NONE)
 
 .PHONY: check
 check: $(INSTALLED)  ## format, lint, types, floors, budgets, unused dependencies
