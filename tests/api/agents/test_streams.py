@@ -105,11 +105,12 @@ def counted_reads(g: Gateway, monkeypatch: pytest.MonkeyPatch) -> list[None]:
 
 
 @pytest.mark.heavy
-async def test_two_thousand_waiters_on_one_process_are_all_answered(
-    sqlite_url: str, config: Path, platform: MemoryPlatform, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("waiters", [400, pytest.param(2_000, marks=pytest.mark.whole)])
+async def test_thousands_of_waiters_on_one_process_are_all_answered(
+    sqlite_url: str, config: Path, platform: MemoryPlatform, monkeypatch: pytest.MonkeyPatch, waiters: int
 ) -> None:
     async with open_gateway(sqlite_url, config, platform, calls_per_second=1e9) as g:
-        await _many(g, 2_000, 20, monkeypatch)
+        await _many(g, waiters, 20, monkeypatch)
 
 
 @pytest.mark.long

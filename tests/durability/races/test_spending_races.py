@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 WIDTH = 32
 ROUNDS = pytest.mark.parametrize(
-    "rounds", [2, pytest.param((20, 100), marks=[pytest.mark.long, pytest.mark.timeout(3600)], id="many")]
+    "rounds",
+    [
+        1,
+        pytest.param(2, marks=pytest.mark.whole),
+        pytest.param((20, 100), marks=[pytest.mark.long, pytest.mark.timeout(3600)], id="many"),
+    ],
 )
 
 
