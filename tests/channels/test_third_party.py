@@ -152,6 +152,7 @@ def test_two_packages_of_one_type_are_refused_by_name(office: Office, other: str
     assert f"pip uninstall {other}" in refused.stderr
 
 
+@pytest.mark.heavy  # our own channels run it in every ring
 def test_its_author_runs_the_shipped_suite(office: Office) -> None:
     ran = office.suite()
     assert ran.returncode == 0, ran.stdout

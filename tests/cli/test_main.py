@@ -436,6 +436,7 @@ class Served:
         return self.process.returncode, "".join(self.lines) + rest
 
 
+@pytest.mark.heavy  # `test_embedded.py` has two in one process
 @pytest.mark.process
 def test_a_second_gateway_on_the_same_file_is_refused_and_a_killed_one_leaves_nothing(desk: Desk) -> None:
     with Served(desk, "--port", "0") as first:

@@ -26,6 +26,7 @@ LOST = "older than what this gateway has seen of it"
 
 
 @requirement("F-40")
+@pytest.mark.heavy  # `test_restore.py` has what holds after a restore
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 async def test_the_restore_drill(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "copy"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.process, pytest.mark.may_block, pytest.mark.timeout(180)]
 
-STEPS = ("cut.writing", "cut.exported", "cut.recorded", "cut.deleting")
+EARLY, LATE = ("cut.writing", "cut.exported"), ("cut.recorded", "cut.deleting")
 CUT = ("audit", "cut", "-c", "assent.yaml", "--to", "segments", "--by", "olga@acme.example", "--before", "2099-01-01")
 VERIFY = ("audit", "verify", "-c", "assent.yaml", "--segments", "segments")
 MANY = 700
@@ -48,8 +48,11 @@ def _kept(url: str, folder: Path) -> tuple[set[int], set[int]]:
 
 @requirement("S-17", "S-59")
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize(
+    "steps", [pytest.param(EARLY, marks=pytest.mark.heavy, id="early"), pytest.param(LATE, id="late")]
+)
 async def test_killed_at_any_step_no_event_is_lost_and_the_same_command_goes_on(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: tuple[str, ...]
 ) -> None:
     folder = tmp_path / "segments"
     folder.mkdir()
@@ -70,7 +73,7 @@ async def test_killed_at_any_step_no_event_is_lost_and_the_same_command_goes_on(
         if kind == "postgresql":
             code, said = await asyncio.to_thread(run, at, tmp_path, *CUT)
             assert (code, "lets assent_app delete no event" in said) == (1, True), said
-        for step in STEPS:
+        for step in steps:
             await _happens(at.url)
             code, said = await command(*CUT, failpoint=f"{step}:kill")
             assert code == -signal.SIGKILL, (step, said)
