@@ -23,7 +23,6 @@ from _pytest.mark.expression import Expression
 from tests.places import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 CHOSEN_BY = ("postgres", "process", "heavy", "whole", "sampled")
@@ -49,10 +48,6 @@ class Line:
     """Of Hypothesis: how many examples its properties draw; without one all."""
     is_traced: bool
     """Whether what it reaches counts for the floor of coverage."""
-
-    def runs(self, path: Path, marks: frozenset[str]) -> bool:
-        """Whether it runs the tests of a file that have these markers."""
-        return not self.paths.isdisjoint(_at_and_above(path)) and _chooses(self.marks, marks)
 
 
 @cache
@@ -102,9 +97,15 @@ def _line(run: str) -> Line:
     return Line(paths=frozenset(paths), marks=marks[-1], profile=profile, is_traced="coverage run" in run)
 
 
-def times(lines: Iterable[Line], path: Path, kind: frozenset[str]) -> int:
+def times(lines: tuple[Line, ...], path: Path, kind: frozenset[str]) -> int:
     """How often these lines run the tests of a file that have such markers."""
-    return sum(line.runs(path, kind) for line in lines)
+    return sum(_chooses(marks, kind) for marks in _marks_of(lines, path))
+
+
+@cache
+def _marks_of(lines: tuple[Line, ...], path: Path) -> list[str]:
+    """Return what each of these lines that names a file, or a folder above it, says of the markers."""
+    return [line.marks for line in lines if not line.paths.isdisjoint(_at_and_above(path))]
 
 
 def called_by_ci() -> tuple[str, ...]:
@@ -166,7 +167,7 @@ def test_what_ci_calls_draws_every_example_and_the_rings_within_a_few() -> None:
 @pytest.mark.process
 def test_what_ci_calls_traces_every_folder_but_those_named_and_of_it_all_that_is_no_second_time() -> None:
     """What nobody traces would lower the floor's figure, until the floor was lowered."""
-    traced = [line for line in lines_of(*called_by_ci()) if line.is_traced]
+    traced = tuple(line for line in lines_of(*called_by_ci()) if line.is_traced)
     for path, kind in itertools.product(FILES, KINDS):
         if path.relative_to(ROOT / "tests").parts[0] in UNTRACED:
             assert times(traced, path, kind) == 0, path
