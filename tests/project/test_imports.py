@@ -133,7 +133,7 @@ _OF_OTHER_PYTHONS = {"_sha256", "_sha2"}  # what hashlib stands on, before and f
 @pytest.mark.parametrize(
     ("folder", "allowed"),
     [
-        ("app/domain", {"app", "cel", "cryptography", "jsonschema", "pyotp", "referencing", "rfc8785"}),
+        ("app/domain", {"app", "cel", "cryptography", "jsonschema", "msgspec", "pyotp", "referencing", "rfc8785"}),
         ("sdk/assent", _OF_THE_SDK),
     ],
 )

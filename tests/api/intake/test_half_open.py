@@ -269,7 +269,7 @@ class _Endless:
     """A call whose body has begun and does not come."""
 
     def __init__(self, began: asyncio.Semaphore) -> None:
-        self.headers: dict[str, str] = {}
+        self.scope: dict[str, list[tuple[bytes, bytes]]] = {"headers": []}
         self.client = None
         self.receive = None
         self._began = began
