@@ -70,7 +70,7 @@ def test_a_waiting_hook_comes_back_to_its_request_through_a_killed_gateway(real:
 @requirement("F-07")
 def test_a_call_asked_again_joins_its_request(real: RealGateway, tmp_path: Path) -> None:
     hook = HookLine(url=real.url, key=real.key, folder=tmp_path)
-    assert "still waits" in hook.run(event(session="hook-3", call_id="toolu_1"), "--deadline", "1").reason
+    assert "still waits" in hook.run(event(session="hook-3", call_id="toolu_1"), "--deadline", "6").reason
     real.decide(real.pending(), "approve")
     assert hook.run(event(session="hook-3", call_id="toolu_2")).decision == "allow"
     assert len([each for each in real.requests() if each["session"] == "hook-3"]) == 1
