@@ -3,7 +3,7 @@
 The agent that is held has no answer yet, so somebody else must tell the approvers: in use a card does. Here the
 approvers look into the database, with one small statement for all that is new, after each commit: PostgreSQL tells of
 it as it tells the replicas, SQLite says with one number whether there was one. (To ask for requests a thousand times a
-second took a quarter of what two processors do on PostgreSQL, and was no work of the gateway's.)
+second took a tenth to a quarter of the rate on PostgreSQL, and was no work of the gateway's.)
 """
 
 from __future__ import annotations

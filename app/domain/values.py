@@ -1,7 +1,8 @@
 """Frozen values, copied and made field by field: without the walk through `__init__`, and as unchangeable as before.
 
 A frozen dataclass sets each of its fields by name, through `object.__setattr__`: 14 µs for the 47 fields of a request,
-which each step of its life copies a few times. The descriptors of its slots do so in 3 µs, plain assignments in 0.5.
+which each step of its life copies a few times. The descriptors of its slots do so in 3 µs, and plain assignments in a
+seventh of what these take.
 """
 
 from __future__ import annotations
@@ -58,11 +59,10 @@ def assembler(kind: Callable[..., T]) -> Callable[[Mapping[str, Any]], T]:
 def _slots_of(kind: Callable[..., Any]) -> _Slots | None:
     """Return how a class's fields are read and set; None: there is more to making it than that."""
     plain: Any = kind
-    names: list[str] = [each.name for each in fields(plain)] if is_dataclass(kind) else []
-    own: Any = vars(kind)
-    if not names or names != list(own.get("__slots__", ())) or hasattr(plain, "__post_init__"):
+    if not is_dataclass(kind) or plain.__mro__[1:] != (object,) or hasattr(plain, "__post_init__"):
         return None
-    if plain.__mro__[1:] != (object,):  # a twin would be another shape
+    names = [each.name for each in fields(plain)]
+    if not names or names != list(getattr(plain, "__slots__", ())):  # a twin would be another shape
         return None
     return _Slots(_copier(plain, names), {name: getattr(plain, name).__set__ for name in names})
 

@@ -87,7 +87,7 @@ class RowWrite:
     def single(self) -> tuple[str, Callable[[Row], object]]:
         """Return SQLite's text for one row, and what makes its parameters of one.
 
-        They go by position: to look each of them up by its name is two thirds of what the driver does for a wide row.
+        They go by position: to look each of them up by its name is a third of what the driver does for a wide row.
         """
         if self._single is None:
             made = self._construct.compile(dialect=sqlite.dialect(paramstyle="qmark"))
