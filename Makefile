@@ -73,8 +73,10 @@ OF_test := $(OF_all) and not postgres and not ($(LEFT_OUT))
 OF_quick := $(OF_test) and not heavy and not process
 OF_twins := $(OF_all) and postgres
 OF_heavy := $(OF_all) and not postgres and ($(LEFT_OUT))
-OF_traced = $(OF_test)
-OF_beside = $(OF_all) and not ($(OF_traced))
+# (What is whole only beside a sample of its own parameters is traced, for one of them may pass what no other does.)
+SECOND := postgres or (whole and not sampled)
+OF_traced := $(OF_all) and not ($(SECOND))
+OF_beside := $(OF_all) and ($(SECOND))
 # Properties draw all their examples in the last one alone (and in what only it has).
 DRAWN_test := --hypothesis-profile quick
 DRAWN_quick := $(DRAWN_test)
@@ -109,11 +111,11 @@ serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for ano
 # --- the one door ---
 
 # The checks are one shelf more. To be traced costs as much again, and more where texts are read by the thousand: with
-# COVERAGE, what `make test` runs is traced, and all of the hook's and the proxies' processes, for nothing else reaches
-# what they are made of. The rest runs beside it. Wholly untraced are the readers of the worst texts, whose time is what
-# they are about, and the frameworks, which reach nothing that others do not.
+# COVERAGE, untraced run the readers of the worst texts, whose time is what they are about, the frameworks, which reach
+# nothing that others do not, and beside a traced shelf what it tries a second time: on PostgreSQL, or whole where a
+# sample is traced. (tests/storage is traced on both databases.)
 UNTRACED := readers frameworks
-TRACED := $(filter-out $(UNTRACED),$(SHELVES))
+BESIDE := kills durability cli api usecases cards
 # The types of the tests and examples are nearly half of what checks cost: `make check` has them, and `make test ALL=1`.
 SHIPPED := app channels sdk migrations
 TYPED :=
@@ -122,12 +124,11 @@ $(if $(ALL)$(COVERAGE),,test): JOBS = 8
 test: $(INSTALLED)  ## the checks (types of what is shipped), and all tests but twins and heavy ones (ALL=1: all, as CI; COVERAGE=1: all, what they reach, and its floor)
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
 	$(IN_SHELVES) check $(addprefix shelf-,$(if $(ALL)$(COVERAGE),$(SHELVES),$(INNER))) \
-		$(if $(COVERAGE),$(addprefix beside-,$(TRACED)),$(if $(ALL),,RING=test TYPED='$(SHIPPED)'))
+		$(if $(COVERAGE),$(addprefix beside-,$(BESIDE)),$(if $(ALL),,RING=test TYPED='$(SHIPPED)'))
 	@$(if $(COVERAGE),$(BIN)/coverage combine --quiet && $(BIN)/coverage report)
 
-$(if $(COVERAGE),$(addprefix shelf-,$(TRACED))): RING = traced
-$(if $(COVERAGE),$(addprefix shelf-,$(TRACED))): PYTEST = $(BIN)/coverage run -m pytest -q
-$(foreach shelf,hosts sdk,shelf-$(shelf) beside-$(shelf)): OF_traced = $(OF_all) and not postgres and not (whole and not sampled)
+$(if $(COVERAGE),$(addprefix shelf-,$(BESIDE))): RING = traced
+$(if $(COVERAGE),$(addprefix shelf-,$(filter-out $(UNTRACED),$(SHELVES)))): PYTEST = $(BIN)/coverage run -m pytest -q
 
 .PHONY: twins heavy
 twins:  ## what is tried on PostgreSQL, which is most of it a second time
@@ -135,9 +136,9 @@ heavy:  ## the heavy tests that start processes (browsers, frameworks, the demo,
 twins heavy: $(INSTALLED)
 	$(IN_SHELVES) $(addprefix shelf-,$(SHELVES)) RING=$@ OR_NONE='|| test $$$$? = 5'
 
-.PHONY: $(addprefix beside-,$(TRACED))
-$(addprefix beside-,$(TRACED)): beside-%: $(INSTALLED)
-	@echo "$*, untraced"; $(BIN)/pytest -q -m "$(OF_beside)" $(ON_$*) || test $$? = 5
+.PHONY: $(addprefix beside-,$(BESIDE))
+$(addprefix beside-,$(BESIDE)): beside-%: $(INSTALLED)
+	@echo "$* on PostgreSQL, and whole"; $(BIN)/pytest -q -m "$(OF_beside)" $(ON_$*)
 
 .PHONY: quick
 quick: JOBS = 6
@@ -145,7 +146,7 @@ quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, nothin
 	$(IN_SHELVES) $(addprefix shelf-,$(filter-out durability,$(INNER))) RING=quick
 
 # The floor that speaks to databases is tried on both by `make test`, too.
-shelf-storage beside-storage: OF_test = $(OF_all) and not ($(LEFT_OUT))
+shelf-storage: OF_test = $(OF_all) and not ($(LEFT_OUT))
 
 .PHONY: $(addprefix shelf-,$(sort $(SHELVES) $(INNER)))
 $(addprefix shelf-,$(sort $(SHELVES) $(INNER))): shelf-%: $(INSTALLED)
