@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from app.spec import SpecRefusedError
 from channels import registry
+from tests.fixtures.patience import HANGS
 from tests.fixtures.specs import LIMITS, a_spec
 from tests.project.source_tree import ROOT
 
@@ -50,7 +51,7 @@ def test_every_folder_of_a_platform_is_found_under_its_own_name() -> None:
 def test_finding_them_loads_no_library_of_a_platform() -> None:
     code = "import sys; from channels import registry; print(len(registry.loaded()), *sys.modules)"
     told = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=50
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=HANGS
     )
     count, *modules = told.stdout.split()
     assert int(count) > 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fixtures import forked
+from tests.fixtures.patience import HANGS
 from tests.project.source_tree import ROOT
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Office:
             env=self._environ(),
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=HANGS,
             check=False,
         )
 

@@ -14,6 +14,7 @@ import pytest
 from app.cli.main import Scopes
 from app.domain.identity.api_key import Scope
 from tests.fixtures import forked
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.process
 
-BOUND = 240
+BOUND = HANGS
 
 RULES = """\
 org: acme

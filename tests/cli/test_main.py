@@ -27,6 +27,7 @@ from migrations.run import bring, known
 from migrations.state import NEWEST, find_present
 from tests.fixtures import forked
 from tests.fixtures.gateway import SECRET, SystemClock, query
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.requirements import requirement
 
@@ -432,7 +433,7 @@ class Served:
 
     def end(self) -> tuple[int, str]:
         """Wait for its end; its code and what it said."""
-        _, rest = self.process.communicate(timeout=240)
+        _, rest = self.process.communicate(timeout=HANGS)
         return self.process.returncode, "".join(self.lines) + rest
 
 
@@ -458,7 +459,7 @@ def test_ready_is_said_once_the_port_answers(desk: Desk) -> None:
     with Served(desk, "--port", "0") as gateway:
         port = json.loads(gateway.says("address.bound"))["port"]
         assert json.loads(gateway.says("gateway.ready"))["orgs"] == ["acme"]
-        with socket.create_connection(("127.0.0.1", port), timeout=5):
+        with socket.create_connection(("127.0.0.1", port), timeout=HANGS):
             pass
 
 
@@ -479,7 +480,7 @@ def test_what_no_start_waits_for_is_there_for_the_first_who_asks(desk: Desk) -> 
             ("GET /console/nothing HTTP/1.1\r\nHost: a\r\n\r\n", b"HTTP/1.1 404"),
             ("GET /console/console.css HTTP/1.1\r\nHost: a\r\n\r\n", b"HTTP/1.1 200"),
         ):
-            with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+            with socket.create_connection(("127.0.0.1", port), timeout=HANGS) as line:
                 line.sendall(asked.encode())
                 assert line.recv(1000).startswith(answered), asked
 

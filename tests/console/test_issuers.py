@@ -24,6 +24,7 @@ from app.usecases.signing_in.issuer import UnreachedError
 from app.workers.outbound import Outbound
 from tests.console.signed_in import Home
 from tests.fixtures.gateway import ManualClock
+from tests.fixtures.patience import HANGS
 from tests.fixtures.review_visits import URL, with_url
 from tests.fixtures.second_factors import ALICE, BOB, DAVE
 from tests.requirements import requirement
@@ -99,7 +100,7 @@ async def test_a_real_provider_signs_in_whom_the_file_knows_with_a_verified_addr
 
     async def through(who: str) -> httpx2.Response:
         address = await browser.begin()
-        async with httpx2.AsyncClient(trust_env=False) as client:
+        async with httpx2.AsyncClient(trust_env=False, timeout=HANGS) as client:
             sent = await client.post(address, data={"sub": who})
         assert sent.status_code == 302, sent.text
         come = urlsplit(sent.headers["location"])

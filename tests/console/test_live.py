@@ -33,7 +33,7 @@ def config(config: Path) -> Path:
 
 @pytest.fixture
 async def line(gateway: Gateway) -> AsyncIterator[httpx2.AsyncClient]:
-    async with serve(gateway.app) as address, httpx2.AsyncClient(base_url=address) as http:
+    async with serve(gateway.app) as address, httpx2.AsyncClient(base_url=address, timeout=HANGS) as http:
         yield http
 
 

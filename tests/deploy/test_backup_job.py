@@ -14,6 +14,7 @@ from sqlalchemy import make_url
 
 from tests.deploy.shipped import pods
 from tests.fixtures.gateway import open_gateway
+from tests.fixtures.patience import HANGS
 
 if TYPE_CHECKING:
     from tests.fixtures.memory_platform import MemoryPlatform
@@ -32,7 +33,7 @@ def run_job(url: str, folder: Path) -> None:
     told = {each["name"]: each["value"].replace(SECRETS, str(folder)) for each in job["env"]}
     words = [*job["command"], *(each.replace(INTO, str(folder)) for each in job["args"])]
     path = {"PATH": f"{TOOLS}:{os.environ['PATH']}"}
-    done = subprocess.run(words, env=path | told, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(words, env=path | told, capture_output=True, text=True, check=False, timeout=HANGS)
     assert done.returncode == 0, done.stderr
 
 

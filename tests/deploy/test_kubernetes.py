@@ -16,6 +16,7 @@ from app.serve import STOPS_WITHIN
 from channels import registry
 from tests.deploy.programs import needs, place_of
 from tests.deploy.shipped import IMAGE, KUBERNETES, compose, manifests, pods
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 
 OLDEST = "1.30"
@@ -59,7 +60,7 @@ def test_kustomize_applies_everything_but_the_migration_which_comes_before() -> 
 @needs("kubectl")
 def test_kustomize_itself_builds_just_what_the_files_say() -> None:
     command = [place_of("kubectl"), "kustomize", str(KUBERNETES)]
-    built = subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stdout
+    built = subprocess.run(command, check=True, capture_output=True, text=True, timeout=HANGS).stdout
     made = {f"{each['kind']}/{each['metadata']['name']}": each for each in yaml.safe_load_all(built)}
     assert made == {name: each for name, each in manifests().items() if name != "Job/assent-migrate"}
     for each in made.values():

@@ -23,6 +23,7 @@ from migrations.state import NEWEST
 from tests.durability.place import place
 from tests.durability.test_operators_day import Desk
 from tests.fixtures.gateway import SystemClock
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.requirements import requirement
 from tests.storage.rig import look
@@ -151,7 +152,7 @@ async def _stops(reader: Reader, gateway: Served) -> None:
         assert "paused" in await reader.does(command)
     listed = await reader.does(pauses[3])
     assert all(name in listed for name in ("bank.pay", "wrong payees", "shop", "acme"))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANGS):
         while (await _ask(gateway, "paused"))[1].get("rule") != "paused":  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.1)
     lifted = await reader.does(pauses[4])
@@ -164,7 +165,7 @@ async def _stops(reader: Reader, gateway: Served) -> None:
         await reader.desk.run("pause", *more)
     await reader.does("assent read-only", "on")
     assert "off" in await reader.does("assent read-only", "off")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANGS):
         while (await _ask(gateway, "again"))[0] != 202:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.1)
 
@@ -200,7 +201,7 @@ def _dumped_with_the_servers_own(folder: Path, backs_up: str) -> None:
     environ = {"PATH": os.environ["PATH"], "PGHOST": host, "PGOPTIONS": "-c assent.org=*"}
     with (folder / file).open("wb") as out:
         command = ["pg_dump", *shlex.split(words)]
-        subprocess.run(command, env=environ, stdout=out, check=True, timeout=240)
+        subprocess.run(command, env=environ, stdout=out, check=True, timeout=HANGS)
     assert (folder / file).stat().st_size > 10_000
 
 

@@ -22,6 +22,7 @@ from app.storage.database import pooler
 from app.storage.database.pooler import shares_sessions
 from tests.deploy.programs import needs, place_of
 from tests.fixtures.gateway import SECRET, open_gateway
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def pooled(postgres_url: str, tmp_path: Path) -> Iterator[dict[str, str]]:
         }
     finally:
         process.terminate()
-        process.wait(120)
+        process.wait(HANGS)
 
 
 async def test_in_session_mode_a_payment_is_approved_and_run_and_replicas_hear_each_other(

@@ -19,6 +19,7 @@ import pytest
 from app.serve import STOPS_WITHIN
 from tests.deploy.programs import needs, place_of
 from tests.fixtures.gateway import SECRET
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def unit(tmp_path: Path) -> Path:
 
 def analyze(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [place_of("systemd-analyze"), "--no-pager", *words], capture_output=True, text=True, check=False, timeout=120
+        [place_of("systemd-analyze"), "--no-pager", *words], capture_output=True, text=True, check=False, timeout=HANGS
     )
 
 
@@ -94,13 +95,16 @@ async def test_what_it_starts_serves_with_the_secret_that_it_is_lent_and_ends_in
     confined = [sys.executable, "-c", DENIED, *words]
     process = start(confined, environ=kept | told, folder=tmp_path)
     try:
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=120) as client, asyncio.timeout(120):
+        async with (
+            httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=HANGS) as client,
+            asyncio.timeout(HANGS),
+        ):
             while not await _is_ready(client):
                 assert process.poll() is None, (tmp_path / "log").read_text()
                 await asyncio.sleep(0.05)
         process.terminate()
         assert (
-            await asyncio.to_thread(process.wait, 120) == -signal.SIGTERM
+            await asyncio.to_thread(process.wait, HANGS) == -signal.SIGTERM
         )  # it stops, and says then by what it was ended
     finally:
         process.kill()

@@ -25,6 +25,7 @@ from app.usecases.reading.keys import Keys
 from channels.feishu.simulator.simulator import FeishuSimulator
 from channels.slack.simulator.simulator import SlackSimulator
 from tests.fixtures import forked
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.storage.rig import open_store
 
@@ -41,8 +42,6 @@ SECRETS = (
     "bot_token", "refresh_token", "client_secret", "signing_secret", "app_token",
     "app_secret", "encrypt_key", "verification_token",
 )  # fmt: skip
-START_SECONDS = 30.0
-"""How long a gateway may take to become ready on a busy machine; it usually takes two."""
 
 _POLICY = """
 org: acme
@@ -77,7 +76,7 @@ class Gateway:
         self.address = address
         self.log = log
         self._keys = keys
-        self._client = httpx2.AsyncClient(base_url=address, timeout=30, trust_env=False)
+        self._client = httpx2.AsyncClient(base_url=address, timeout=HANGS, trust_env=False)
 
     async def call(self, who: str, method: str, path: str, body: Any = None, **headers: str) -> httpx2.Response:
         """Call the API with somebody's key."""
@@ -114,7 +113,7 @@ class Gateway:
 
     async def died(self) -> None:
         """Wait until the process has ended by SIGKILL, as its failpoint says."""
-        code = await asyncio.wait_for(self.process.ended(), 20)
+        code = await asyncio.wait_for(self.process.ended(), HANGS)
         assert code == -signal.SIGKILL, self.log.read_text()
 
     async def close(self) -> None:
@@ -182,7 +181,7 @@ class Scene:
 
     async def _ready(self, gateway: Gateway, *, may_die: bool) -> None:
         """Ask until it answers: the process tells nobody else when it is ready."""
-        async with asyncio.timeout(START_SECONDS):
+        async with asyncio.timeout(HANGS):
             while gateway.process.returncode is None:
                 status = 0
                 with suppress(httpx2.HTTPError):
@@ -268,7 +267,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-async def until(what: str, true: Any, *, seconds: float = 30.0) -> None:
+async def until(what: str, true: Any, *, seconds: float = HANGS) -> None:
     """Look until something in another process has become so; it has no way to tell us."""
     try:
         async with asyncio.timeout(seconds):

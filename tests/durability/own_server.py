@@ -14,6 +14,7 @@ import psycopg
 
 from migrations import run
 from tests.fixtures.databases import running_server
+from tests.fixtures.patience import HANGS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -30,7 +31,7 @@ class Server:
         command = [str(self._server.bin_path / "pg_ctl"), "-D", str(self._server.pgdata), "-w", *arguments]
         user = self._server.system_user
         subprocess.run(
-            command, check=True, capture_output=True, timeout=240, **({"user": user} if user else {}), cwd="/"
+            command, check=True, capture_output=True, timeout=HANGS, **({"user": user} if user else {}), cwd="/"
         )
 
     def checkpoint(self) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tests.durability.gateway_process import SECRET
 from tests.fixtures import forked
 from tests.fixtures.databases import running_server
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ async def place(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Asy
                 "ASSENT_BACKUP_PASSWORD",
             )
             environ = {**os.environ, "PGHOST": str(socket), **dict.fromkeys(names, "postgres")}
-            done = subprocess.run(words, env=environ, check=False, capture_output=True, text=True, timeout=240)
+            done = subprocess.run(words, env=environ, check=False, capture_output=True, text=True, timeout=HANGS)
             assert done.returncode == 0, done.stderr
 
         def put_back(copy: Path) -> None:
@@ -87,5 +88,5 @@ def run(made: Place, folder: Path, *words: str, url: str | None = None) -> tuple
     }
     with log.open("wb") as out:
         process = forked.start("app.cli.main", *words, env=environ, stdout=out, stderr=out, cwd=folder)
-        code = process.wait(60)
+        code = process.wait(HANGS)
     return code, log.read_text()

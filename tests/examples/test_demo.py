@@ -29,6 +29,7 @@ from examples.demo.trail import BEHIND_THE_SCENES, told
 from examples.payment_ledger import Ledger
 from examples.screenshots import PHONE, find_chromium, open_page
 from tests.fixtures.demo_stage import SECONDS, stage
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def test_the_demo_prints_one_link_and_ctrl_c_leaves_nothing_behind(tmp_path: Pat
     ) as demo:
         assert demo.stdout is not None
         link = next(line.split()[-1] for line in demo.stdout if "http://" in line)
-        page = httpx2.get(link, trust_env=False)
+        page = httpx2.get(link, trust_env=False, timeout=HANGS)
         with httpx2.stream("GET", f"{link}/events", trust_env=False) as events:
             picture = json.loads(next(events.iter_lines()).removeprefix("data: "))
         children = [int(picture[name]["state"].removeprefix("pid ")) for name in ("gateway", "agent", "executor")]

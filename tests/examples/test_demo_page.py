@@ -18,6 +18,7 @@ from examples.demo.words import say
 from examples.screenshots import find_chromium, open_page
 from tests.examples.test_demo import needs_chromium, puts_a_database_up
 from tests.fixtures.demo_stage import stage
+from tests.fixtures.patience import HANGS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,7 +31,7 @@ __all__ = ["stage"]
 
 pytestmark = [pytest.mark.process, needs_chromium, puts_a_database_up, pytest.mark.timeout(240)]
 
-PATIENCE = 30_000
+PATIENCE = 90_000
 SIZES = {"laptop": (1280, 800), "small laptop": (1024, 768), "tablet": (820, 1180), "phone": (390, 844)}
 SIX_DIGITS = re.compile(r"^\d{3} \d{3}$")
 APPROVE, DENY = {"en": "Approve", "zh": "批准"}, {"en": "Deny", "zh": "拒绝"}
@@ -139,7 +140,7 @@ async def test_it_opens_signed_in_in_a_tab_of_its_own_by_a_link_that_works_once(
 
 
 async def test_the_gateways_pages_still_refuse_frames_and_what_is_drawn_runs_nothing(stage: Stage) -> None:
-    served = httpx2.get(f"{stage.url}/", trust_env=False)
+    served = httpx2.get(f"{stage.url}/", trust_env=False, timeout=HANGS)
     assert served.headers["x-frame-options"] == "DENY"
     assert "frame-ancestors 'none'" in served.headers["content-security-policy"]
     seen = await stage.visits.look(stage.visitors["wang"], "/")
@@ -148,7 +149,7 @@ async def test_the_gateways_pages_still_refuse_frames_and_what_is_drawn_runs_not
 
 
 async def test_the_page_looks_at_nothing_but_the_gateway(stage: Stage) -> None:
-    async with serve_page(stage) as url, httpx2.AsyncClient(base_url=url, trust_env=False) as client:
+    async with serve_page(stage) as url, httpx2.AsyncClient(base_url=url, trust_env=False, timeout=HANGS) as client:
         for path in ("", "sign-in", "//evil.example/", "http://evil.example/", "/\\evil.example"):
             looked = await client.get("/console", params={"who": "wang", "path": path})
             act = {"act": "console", "who": "wang", "path": path, "fields": {}}

@@ -12,6 +12,7 @@ from assent.executor.executor import ToolFailed, ToolSucceeded, ToolUnknown
 from examples.ledger.__main__ import LedgerServer
 from examples.ledger.book import Book
 from examples.payment_executor import ledger_tool
+from tests.fixtures.patience import HANGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,11 +33,11 @@ def ledger(book: Book) -> Iterator[httpx2.Client]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     url, headers = f"http://127.0.0.1:{server.server_port}", {"Authorization": f"Bearer {TOKEN}"}
-    with httpx2.Client(base_url=url, headers=headers, trust_env=False) as client:
+    with httpx2.Client(base_url=url, headers=headers, trust_env=False, timeout=HANGS) as client:
         yield client
     server.shutdown()
     server.server_close()
-    thread.join(5)
+    thread.join(HANGS)
 
 
 def pay(ledger: httpx2.Client, key: str = "gra_1", **changed: Any) -> httpx2.Response:
@@ -57,7 +58,7 @@ def test_many_at_once_with_one_key_pay_once(ledger: httpx2.Client, book: Book) -
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(HANGS)
     assert sorted(found) == [200] * 7 + [201]
     assert len(book.payments()) == 1
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DONE = "done"
 TICK = 0.02
-SOON = 20.0
+SOON = 60.0
 NEVER_SAID = ("Not run:", "try again", "Please")
 POLICY = """
 org: acme
@@ -109,7 +109,7 @@ class Stage:
     def as_agent(self, path: str) -> Any:
         """What the agent's key may read."""
         headers = {"Authorization": f"Bearer {self.real.key}"}
-        return httpx2.get(f"{self.real.url}{path}", headers=headers, trust_env=False).json()
+        return httpx2.get(f"{self.real.url}{path}", headers=headers, trust_env=False, timeout=SOON).json()
 
     def states(self) -> list[str]:
         """How they stand."""

@@ -18,6 +18,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from assent.command.hosts.table import HOSTS
 from assent.command.identity import PLACE
+from tests.fixtures.patience import HANGS
 from tests.frameworks.pages import DOCS, HEADINGS, Page, pages
 from tests.frameworks.runtimes import RUNTIMES
 from tests.places import ROOT
@@ -146,7 +147,7 @@ class Home:
                 stdin=terminal,
                 capture_output=True,
                 text=True,
-                timeout=240,
+                timeout=HANGS,
                 check=False,
             )
         finally:
@@ -191,7 +192,7 @@ def test_the_lines_of_a_program_gate_it(name: str, gateway: StubGateway, tmp_pat
         env=home.environ,
         input=json.dumps(sample.raw).encode(),
         capture_output=True,
-        timeout=240,
+        timeout=HANGS,
         check=False,
     )
     assert b"told to deny" in said.stdout
@@ -247,6 +248,6 @@ async def test_the_lines_of_an_acp_agent_gate_it(gateway: StubGateway, tmp_path:
         stderr=asyncio.subprocess.PIPE,
     )
     assert process.stderr is not None
-    told = json.loads(await asyncio.wait_for(process.stderr.readline(), 30))
-    await asyncio.wait_for(process.communicate(), 30)
+    told = json.loads(await asyncio.wait_for(process.stderr.readline(), HANGS))
+    await asyncio.wait_for(process.communicate(), HANGS)
     assert told["result"]["outcome"] == {"outcome": "selected", "optionId": "3"}

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 
 BILL = ROOT / "sbom.cdx.json"
@@ -135,7 +136,7 @@ def head_of(package: Package) -> str:
 def _licences(names: list[str]) -> dict[tuple[str, str], tuple[str, ...]]:
     tool = Path(sys.executable).with_name("pip-licenses")
     words = [tool, "--from=mixed", "--with-system", "--format=json", "--packages", *names]
-    said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120).stdout
+    said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=HANGS).stdout
     found = dict[tuple[str, str], tuple[str, ...]]()
     for each in json.loads(said):
         told = (name.strip() for name in str(each["License"]).split(";"))

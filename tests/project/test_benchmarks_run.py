@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.cost_by_floor import FLOORS, seconds_by_floor
 from benchmarks.results import Check, Row, at_least, at_most
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def test_a_profile_says_what_each_floor_costs(tmp_path: Path) -> None:
         str(tmp_path / "found"),
     ]
     ended = subprocess.run(
-        [*words, "--no-postgres"], cwd=ROOT, capture_output=True, text=True, timeout=170, check=False
+        [*words, "--no-postgres"], cwd=ROOT, capture_output=True, text=True, timeout=HANGS, check=False
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
     said = dict(re.findall(r"^(\S.*?)  +[\d.]+ +[\d.]+ +[\d.]+ +([\d.]+) +\d+%$", ended.stdout, re.MULTILINE))
@@ -102,7 +103,7 @@ def test_a_profile_says_what_each_floor_costs(tmp_path: Path) -> None:
 def test_the_benchmarks_run_and_write_their_page(tmp_path: Path) -> None:
     figures, page = tmp_path / "figures.json", tmp_path / "docs" / "performance.md"
     words = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(figures), "--write", str(page)]
-    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=170, check=False)
+    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=HANGS, check=False)
     assert ended.returncode == 0, ended.stderr[-3000:]
     rows = json.loads(figures.read_text())["rows"]
     assert {row["id"] for row in rows} >= GOALS

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 
 ONE_SHOT = {"migrate"}
@@ -109,7 +110,7 @@ def test_the_image_runs_without_root_from_pinned_requirements(dockerfile: str) -
 def test_the_linter_of_dockerfiles_has_nothing_to_say(tmp_path: Path) -> None:
     def lint(path: Path) -> subprocess.CompletedProcess[str]:
         words = [Path(sys.executable).with_name("hadolint"), "--no-color", "--failure-threshold", "style", path]
-        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=HANGS)
 
     done = lint(ROOT / "Dockerfile")
     assert (done.returncode, done.stdout) == (0, "")

@@ -14,6 +14,7 @@ from app.domain.rules.condition import FUNCTIONS, VARIABLES, compile_condition, 
 from app.policies.file.policy_book import config_check
 from app.policies.file.policy_file import load_policy
 from channels import registry
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.sdk.real_gateway import RealGateway
 
@@ -83,7 +84,7 @@ def test_the_example_agent_pays_once_and_carries_on(tmp_path: Path) -> None:
         assert second.stdout is not None
         carried_on = second.stdout.readline()
         gateway.decide(gateway.pending(), "deny", reason="once is enough")
-        rest, _ = second.communicate(timeout=240)
+        rest, _ = second.communicate(timeout=HANGS)
         states = [request["state"] for request in gateway.requests()]
     grant = re.search(r"carried on with oa__purchase_pay: Ran\(result='paid 80000 CNY to .*, key (\w+)'\)", carried_on)
     assert grant is not None, carried_on
@@ -180,7 +181,7 @@ def test_the_five_minutes_of_hooks_print_what_the_page_says(block: str, tmp_path
         env=environ,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=HANGS,
         check=True,
     )
 

@@ -14,6 +14,7 @@ import pytest
 from blockbuster import BlockingError
 from pytest_socket import SocketConnectBlockedError
 
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 
 
@@ -25,7 +26,7 @@ def ruff_codes(source: str, *, filename: str) -> set[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=HANGS,
         cwd=ROOT,
     )
     return {finding["code"] for finding in json.loads(done.stdout)}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from migrations import run
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.project.source_tree import imported_packages, module_name, python_files, shown, syntax
 
@@ -69,7 +70,7 @@ def effects_of_importing(names: list[str], root: str) -> list[Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=HANGS,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([root, f"{root}/sdk"])},
         cwd=root,
     )
@@ -228,7 +229,7 @@ def test_a_start_loads_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=HANGS,
         env={
             "PATH": os.environ["PATH"],
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "sdk")]),

@@ -23,6 +23,7 @@ from assent.guards.path_guard import PathGuard
 from assent.hooks.contract.context import HookContext
 from assent.hooks.contract.moments import Moment
 from assent.shell.reading.reader import read_script
+from tests.fixtures.patience import HANGS
 from tests.readers.measure import LARGEST, MOST_SECONDS, seconds
 from tests.readers.readers import READERS
 from tests.readers.worst import kept
@@ -64,7 +65,7 @@ def test_no_text_takes_more_than_64_mib() -> None:
             if grown > 64:
                 print(grown, "MiB:", name, shape)
     """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=240)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=HANGS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import assent
+from tests.fixtures.patience import HANGS
 from tests.sdk.gateway_stub import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HOOK = Path(assent.__file__).parent / "hook_command.py"
-BOUND = 10.0
 
 
 def event(
@@ -116,7 +116,7 @@ class HookLine:
 def finish(process: subprocess.Popen[bytes]) -> Said:
     """Wait for the end of a hook."""
     try:
-        out, err = process.communicate(timeout=BOUND)
+        out, err = process.communicate(timeout=HANGS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx2
 
 from tests.fixtures import forked
+from tests.fixtures.patience import HANGS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.fixtures.forked import Forked
 
-BOUND = 20.0
 POLICY = """
 org: acme
 default: allow
@@ -84,10 +84,10 @@ class RealGateway:
         with (self.folder / "log").open("ab") as log:
             words = ("app.cli.main", "serve", "--config", str(self.folder / "assent.yaml"))
             self._process = forked.start(*words, env=self._environ, cwd=self.folder, stdout=log, stderr=log)
-        end = time.monotonic() + BOUND
+        end = time.monotonic() + HANGS
         while time.monotonic() < end:
             try:
-                if httpx2.get(f"{self.url}/readyz", trust_env=False).status_code == 200:
+                if httpx2.get(f"{self.url}/readyz", trust_env=False, timeout=HANGS).status_code == 200:
                     return
             except httpx2.TransportError:
                 time.sleep(0.05)  # another process's start has no event that we could wait for
@@ -100,11 +100,11 @@ class RealGateway:
 
     def requests(self) -> list[dict[str, Any]]:
         headers = {"Authorization": f"Bearer {self._approver}"}
-        return httpx2.get(f"{self.url}/v1/requests", headers=headers, trust_env=False).json()["items"]
+        return httpx2.get(f"{self.url}/v1/requests", headers=headers, trust_env=False, timeout=HANGS).json()["items"]
 
     def pending(self, *, session: str | None = None) -> dict[str, Any]:
         """The one pending request (of a session), once it is there."""
-        end = time.monotonic() + BOUND
+        end = time.monotonic() + HANGS
         while time.monotonic() < end:
             found = [
                 request
@@ -121,6 +121,10 @@ class RealGateway:
         body = {"verdict": verdict, "digest": request["digest"], "reason": reason, **more}
         headers = {"Authorization": f"Bearer {self._approver}"}
         answer = httpx2.post(
-            f"{self.url}/v1/requests/{request['id']}/decisions", json=body, headers=headers, trust_env=False
+            f"{self.url}/v1/requests/{request['id']}/decisions",
+            json=body,
+            headers=headers,
+            trust_env=False,
+            timeout=HANGS,
         )
         assert answer.status_code == 200, answer.text

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from assent.command.watch import Watch
 
 HOLD = 25.0
-LEAD = 0.25  # the gateway's "not yet" shall come before the deadline
+LEAST_LEAD = 0.25
+MOST_LEAD = 5.0
 _ANSWERED_WITHIN = 10.0  # besides what it holds
 CLAIM_WITHIN = 6.0  # less than the watch's grace
 GOODBYE_WITHIN = 2.0
@@ -63,6 +64,8 @@ class Judge:
         self._event = event
         self._watch = watch
         self._patience = options.patience
+        self._lead = max(LEAST_LEAD, min(MOST_LEAD, watch.remaining() / 10))
+        """How long before the deadline the gateway shall say "not yet": a slow answer must not read as none."""
         self._form = event.answering
         self._fixed_input = options.fixed_input or not self._form.arguments
         self._identity = load_identity(options.config)
@@ -159,7 +162,7 @@ class Judge:
         return {} if token is None else {"requester_token": token}
 
     def _hold_now(self) -> float:
-        return max(0.0, min(HOLD, self._watch.remaining() - LEAD))
+        return max(0.0, min(HOLD, self._watch.remaining() - self._lead))
 
     def _remember(self, answer: object) -> None:
         request = as_object(answer)

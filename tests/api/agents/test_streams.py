@@ -29,7 +29,7 @@ HANGS = 30  # seconds: half of what the calls ask to wait, so that one which doe
 
 
 async def _held(g: Gateway, count: int) -> None:
-    await eventually(lambda: len(g.container.waiters) >= count, seconds=20)
+    await eventually(lambda: len(g.container.waiters) >= count, seconds=HANGS)
 
 
 async def test_a_waiter_is_answered_by_the_decision(either_gateway: Gateway) -> None:
@@ -201,7 +201,7 @@ async def _read(http: httpx2.AsyncClient, headers: dict[str, str], count: int) -
 
 @pytest.fixture
 async def line(gateway: Gateway) -> AsyncIterator[httpx2.AsyncClient]:
-    async with serve(gateway.app) as address, httpx2.AsyncClient(base_url=address) as http:
+    async with serve(gateway.app) as address, httpx2.AsyncClient(base_url=address, timeout=HANGS) as http:
         yield http
 
 

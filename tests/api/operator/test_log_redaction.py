@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from app.telemetry.logs import hide_secrets_of, log_deed, redact
 from assent.hooks import Deed, HookEvent, Moment
 from channels import registry
+from tests.fixtures.patience import HANGS
 from tests.fixtures.specs import a_spec
 from tests.places import ROOT
 from tests.requirements import requirement
@@ -64,7 +65,7 @@ def test_what_a_platform_of_others_calls_a_secret_is_hidden_once_it_is_known() -
 @pytest.mark.process
 def test_the_libraries_of_the_platforms_are_quiet() -> None:
     told = subprocess.run(
-        [sys.executable, "-c", _LEVELS], capture_output=True, text=True, timeout=240, check=True, cwd=ROOT
+        [sys.executable, "-c", _LEVELS], capture_output=True, text=True, timeout=HANGS, check=True, cwd=ROOT
     )
 
     assert told.stdout.split() == ["30", "30", "30", "0"]
@@ -102,7 +103,7 @@ def test_what_a_hook_did_is_logged_without_its_reason_which_may_repeat_arguments
 @pytest.mark.process
 def test_spans_are_made_where_the_process_was_started_with_a_provider_and_nowhere_else() -> None:
     told = subprocess.run(
-        [sys.executable, "-c", _SPANS], capture_output=True, text=True, timeout=240, check=True, cwd=ROOT
+        [sys.executable, "-c", _SPANS], capture_output=True, text=True, timeout=HANGS, check=True, cwd=ROOT
     )
 
     assert told.stdout.split() == ["None", "True"]
@@ -131,7 +132,12 @@ print(hasattr(find_spans().hooks, "start_as_current_span"))
 @pytest.mark.parametrize("log_format", ["json", "text"])
 def test_what_comes_from_outside_neither_begins_a_line_nor_drives_a_terminal(log_format: str) -> None:
     told = subprocess.run(
-        [sys.executable, "-c", _HOSTILE, log_format], capture_output=True, text=True, timeout=240, check=True, cwd=ROOT
+        [sys.executable, "-c", _HOSTILE, log_format],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+        check=True,
+        cwd=ROOT,
     )
     lines = told.stderr.removesuffix("\n").split("\n")
     assert len(lines) == 2, "one line for each event"

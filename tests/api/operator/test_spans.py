@@ -22,6 +22,7 @@ from app.telemetry.provider import TracingRefusedError, find_spans, start_provid
 from app.usecases.platforms.send_webhooks import SendWebhooks
 from assent import AsyncGateway, NotEntitledError, ToolCall
 from tests.fixtures.gateway import open_gateway
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.usecases.platforms.test_send_webhooks import Book, hook
 
@@ -282,9 +283,8 @@ def test_a_provider_is_there_only_if_the_environment_asks_for_one(
 @pytest.mark.process
 @pytest.mark.parametrize(("environ", "says"), [({}, "None False"), (ENDPOINT, "Spans True")])
 def test_nothing_of_the_sdk_is_imported_until_the_environment_asks_for_it(environ: dict[str, str], says: str) -> None:
-    told = subprocess.run(
-        [sys.executable, "-c", _STARTED], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT, env=environ
-    )
+    words = [sys.executable, "-c", _STARTED]
+    told = subprocess.run(words, capture_output=True, text=True, timeout=HANGS, check=True, cwd=ROOT, env=environ)
     assert told.stdout.split("\n")[0] == says
 
 

@@ -18,6 +18,7 @@ from app.domain import errors
 from app.domain.errors import AssentError
 from channels.feishu.simulator.server import serve
 from tests.fixtures.gateway import open_gateway
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -332,14 +333,14 @@ async def test_slow_bodies_are_cut_and_others_are_served_meanwhile(
             lines = "".join(f"{key}: {value}\r\n" for key, value in host.items())
             writer.write(f"POST /v1/requests HTTP/1.1\r\nhost: x\r\n{lines}\r\n{{".encode())
             try:
-                return await asyncio.wait_for(reader.read(32), 30)
+                return await asyncio.wait_for(reader.read(32), HANGS)
             finally:
                 writer.close()
 
         monkeypatch.setattr(bodies, "MOST_SECONDS", 60)
         held = [asyncio.ensure_future(slow()) for _ in range(100)]
         await asyncio.sleep(0)
-        async with httpx2.AsyncClient(base_url=address) as http:
+        async with httpx2.AsyncClient(base_url=address, timeout=HANGS) as http:
             assert (await http.get("/v1/requests", headers=headers)).status_code == 200
         assert not any(each.done() for each in held)  # it was served while all of them were being waited for
         for each in held:

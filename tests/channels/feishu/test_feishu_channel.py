@@ -36,6 +36,7 @@ from channels.feishu.settings import FeishuSettings
 from channels.feishu.simulator.simulator import Fault, FeishuSimulator
 from tests.channels.feishu.conformance_feishu import FeishuStage, feishu_stage
 from tests.channels.feishu.feishu_cards import APPROVE, a_card, a_form
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def test_it_listens_only_where_the_file_says_so(receive: str) -> None:
 def test_the_sdk_is_not_imported_before_it_is_needed() -> None:
     code = "import sys, channels.feishu.channel; sys.exit('lark_oapi' in sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code], check=False, timeout=240
+        [sys.executable, "-c", code], check=False, timeout=HANGS
     )  # a fresh process has imported nothing
     assert done.returncode == 0
 

@@ -22,6 +22,7 @@ from channels.slack.settings import SlackSettings
 from channels.slack.simulator.simulator import Fault
 from channels.slack.simulator.state import ALL_SCOPES
 from tests.channels.slack.conformance_slack import ALICE, SlackStage, slack_stage
+from tests.fixtures.patience import HANGS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -230,4 +231,4 @@ async def test_a_webhook_channel_does_not_listen_and_a_listening_one_does(stage:
 @pytest.mark.process
 def test_importing_the_channel_does_not_load_the_sdk() -> None:
     code = "import sys, channels.slack.channel as c; sys.exit('slack_sdk' in sys.modules or 'aiohttp' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=240)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=HANGS)

@@ -15,6 +15,7 @@ import yaml
 from tests.durability.gateway_process import SECRET, free_port, until
 from tests.durability.place import place
 from tests.fixtures import forked
+from tests.fixtures.patience import HANGS
 from tests.fixtures.shell import COMMANDS
 from tests.places import ROOT
 
@@ -74,9 +75,11 @@ async def test_the_documented_command_makes_keys_that_the_gateways_take(
             words = ("app.cli.main", "serve", "--config", str(tmp_path / "assent.yaml"))
             gateway = forked.start(*words, env=environ, cwd=tmp_path, stdout=out, stderr=out)
         try:
-            await until("it is ready", lambda: "gateway.greeted" in log.read_text(), seconds=60)
+            await until("it is ready", lambda: "gateway.greeted" in log.read_text(), seconds=HANGS)
             (_, agent, _), (_, approver, _) = made
-            async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as client:
+            async with httpx2.AsyncClient(
+                base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=HANGS
+            ) as client:
                 submission = {"tool": "pay", "arguments": {"amount": 5}, "session": "s"}
                 asked = await client.post("/v1/requests", json=submission, headers=_bearer(agent))
                 assert asked.status_code == 202, asked.text

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fixtures.patience import HANGS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from random import Random
@@ -31,7 +33,8 @@ def build_shim(folder: Path) -> Path:
         pytest.skip("needs a C compiler, on Linux")
     made = folder / "shim.so"
     source = Path(__file__).with_name("shim.c")
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", str(made), str(source), "-ldl"], check=True, timeout=60)
+    words = [compiler, "-shared", "-fPIC", "-O1", "-o", str(made), str(source), "-ldl"]
+    subprocess.run(words, check=True, timeout=HANGS)
     return made
 
 

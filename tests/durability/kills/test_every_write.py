@@ -16,6 +16,7 @@ from app.domain.lifecycle.lifecycle import advance
 from tests.domain.samples import vote
 from tests.durability.invariants import faults
 from tests.durability.write_driver import ORDER
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.requirements import requirement
 from tests.storage.rig import ORG, ManualClock, given_request, look, open_store, stepping
@@ -64,7 +65,7 @@ def live(template: Path, folder: Path, requests: int, *tracing: str) -> Life:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=HANGS,
         cwd=ROOT,
         env={"PYTHONPATH": f"{ROOT}:{ROOT / 'sdk'}", "PYTHONDONTWRITEBYTECODE": "1"},
     )

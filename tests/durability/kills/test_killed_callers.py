@@ -15,6 +15,7 @@ import pytest
 
 from tests.durability.gateway_process import scene, until
 from tests.durability.invariants import faults
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.requirements import requirement
 from tests.sdk.hook_process import HookLine, event, finish
@@ -108,7 +109,7 @@ class Agent:
     @staticmethod
     def heard(process: subprocess.Popen[bytes]) -> str:
         try:
-            said, trouble = process.communicate(timeout=240)
+            said, trouble = process.communicate(timeout=HANGS)
         finally:
             process.kill()
         return said.decode().strip() or trouble.decode()
@@ -136,7 +137,7 @@ class Watched:
 
     async def reaches(self, name: str, least: float, *, most: float = float("inf")) -> None:
         """Look until a figure is so: what it counts happens in another process."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANGS):
             while not least <= await self.figure(name) <= most:  # noqa: ASYNC110 - no event comes from another process
                 await asyncio.sleep(0.02)
 
@@ -180,7 +181,7 @@ async def _killed_and_back(
         await until("its card is out", lambda: watched.posted(request))
         await _decide(watched, request, verdict)
     process.kill()
-    assert process.communicate(timeout=240)[0] == b""
+    assert process.communicate(timeout=HANGS)[0] == b""
     await until("its card is out", lambda: watched.posted(request))
     if while_dead and moment != "told":
         await _decide(watched, request, verdict)

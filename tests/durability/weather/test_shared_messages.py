@@ -15,6 +15,7 @@ from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedEr
 from tests.durability.invariants import faults
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.memory_platform import MemoryChannel
+from tests.fixtures.patience import HANGS
 from tests.fixtures.shared_messages import click_on, items_of, places_of
 from tests.requirements import requirement
 
@@ -107,7 +108,7 @@ async def work(gateway: Gateway, *, leases: bool) -> None:
 
 
 async def drained(gateway: Gateway) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANGS):
         while gateway.rows("SELECT 1 FROM outbox WHERE status = 'queued'"):
             await work(gateway, leases=True)
             await asyncio.sleep(0.01)

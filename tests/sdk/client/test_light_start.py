@@ -15,6 +15,7 @@ from assent.hooks.contract.moments import Moment
 from assent.hooks.declared.build import DeclarationError, build
 from assent.hooks.declared.declaration import Declaration
 from assent.shell.reading import grammar
+from tests.fixtures.patience import HANGS
 from tests.project.source_tree import ROOT
 from tests.sdk.gateway_stub import KEY
 
@@ -97,7 +98,7 @@ def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=HANGS,
     )
 
 

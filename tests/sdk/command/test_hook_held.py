@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.sdk.hook_process import HookLine, event, finish
 
@@ -99,7 +100,7 @@ def test_a_host_that_stops_reading_while_its_hook_is_held_is_noticed(gateway: St
     gateway.arrived("check")
     assert process.stdout is not None
     process.stdout.close()
-    assert process.wait(5) == 2
+    assert process.wait(HANGS) == 2
     gateway.decide("req_0001", "approved")
     assert gateway.only.execution is None
     assert process.stderr is not None
@@ -113,6 +114,19 @@ def test_the_deadline_comes_with_nothing_claimed(gateway: StubGateway, hook: Hoo
     gateway.decide("req_0001", "approved")
     assert gateway.only.execution is None
     assert float(gateway.seen[0][1]["wait"]) < 0.8
+
+
+@requirement("S-08", "F-32")
+@pytest.mark.parametrize(("deadline", "last"), [(2, 1.8), (20, 18)])
+def test_a_gateway_has_a_tenth_of_the_time_to_say_not_yet_in(
+    gateway: StubGateway, hook: HookLine, deadline: int, last: float
+) -> None:
+    """A busy one that is a little late would else read as away, to a model that is told then that this is final."""
+    process = hook.begin(event(), "--deadline", str(deadline))
+    gateway.arrived("check")
+    gateway.decide("req_0001", "approved")
+    assert finish(process).decision == "allow"
+    assert last - 1 < float(gateway.seen[0][1]["wait"]) < last
 
 
 @requirement("S-08", "F-32")

@@ -52,6 +52,7 @@ def test_the_requesters_token_goes_along_where_there_is_one(monkeypatch: pytest.
             "_event": event,
             "_identity": SimpleNamespace(requester_token=lambda token=token: token),
             "_patience": 1.0,
+            "_lead": 0.5,
         }
         assert asking._submit() == {"decision": "allow"}
     assert sent[0]["requester_token"] == "eyJ.of.rita"

@@ -11,6 +11,7 @@ import pytest
 
 from assent.command.hosts.table import HOSTS
 from assent.command.setup.settings import plugin
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def start(hook: HookLine, text: str | None = None) -> subprocess.Popen[bytes]:
 
 def end(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     try:
-        out, err = process.communicate(timeout=240)
+        out, err = process.communicate(timeout=HANGS)
     finally:
         process.kill()
     assert out, err

@@ -11,6 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from assent.hooks import HookContext, HookEvent, HookResult, Hooks, allow, deny, modify
+from tests.fixtures.patience import HANGS
 from tests.sdk.hooks.chains import a_context
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def test_a_wrong_return_is_a_type_error(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=HANGS,
         check=False,
     )
     assert {fault["range"]["start"]["line"] + 1 for fault in json.loads(checked.stdout)["generalDiagnostics"]} == {

@@ -11,6 +11,7 @@ import pytest
 
 from assent.hooks import Decision, HookContext, HookResult, allow, deny
 from assent.hooks.engine.bounded import TookTooLongError, bounded, in_thread
+from tests.fixtures.patience import HANGS
 from tests.sdk.hooks.chains import Chain
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ async def sleeping() -> str:
 
 
 async def in_a_scope() -> str:
-    with anyio.fail_after(5):
+    with anyio.fail_after(HANGS):
         await anyio.sleep(0.001)
     return "scoped"
 

@@ -14,6 +14,7 @@ import pytest
 
 from assent import AsyncGateway, Gate
 from assent.proxy.acp.calls import AcpCalls
+from tests.fixtures.patience import HANGS
 from tests.sdk.gateway_stub import KEY, StubGateway
 from tests.sdk.pace import quick_pace
 from tests.sdk.proxy.line import ProxyLine
@@ -68,7 +69,7 @@ class Between:
             self.gateway.decide(list(self.gateway.rows)[-1], decided, reason="not here")
 
     async def told(self, seen: list[bytes], count: int = 1) -> Any:
-        with anyio.fail_after(5):
+        with anyio.fail_after(HANGS):
             while len(seen) < count:  # noqa: ASYNC110 - filled by other tasks
                 await anyio.sleep(0.01)
         return json.loads(seen[count - 1])
@@ -92,7 +93,7 @@ async def between(gateway: StubGateway, *tools: str) -> AsyncIterator[Between]:
         calls = AcpCalls(Gate(line), group, **ways, name="gemini", tools=tools, session="a-1")
         yield Between(gateway, calls, client, agent)
         await calls.server_over()
-        await calls.settled(within=5.0)
+        await calls.settled(within=HANGS)
         group.cancel_scope.cancel()
 
 
@@ -210,10 +211,10 @@ def test_as_a_program_it_answers_its_agent(gateway: StubGateway, tmp_path: Path)
         [*words, sys.executable, "-c", agent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert process.stderr is not None
-    gateway.arrived("check", within=30.0)
+    gateway.arrived("check", within=HANGS)
     gateway.decide("req_0001", "approved")
     told = process.stderr.readline()
-    out, _ = process.communicate(timeout=240)
+    out, _ = process.communicate(timeout=HANGS)
     assert (process.returncode, out) == (0, b"")
     assert json.loads(told)["result"]["outcome"]["optionId"] == "2"
     assert gateway.only.state == "unknown"

@@ -12,6 +12,7 @@ from assent.shell.programs.files import files_touched
 from assent.shell.reading.reader import _read_long, _read_short, read_script
 from assent.shell.reading.walk import Reading
 from tests.fixtures.examples import examples
+from tests.fixtures.patience import HANGS
 
 
 def calls(text: str, **variables: str) -> list[list[str]]:
@@ -81,7 +82,7 @@ def test_a_text_is_read_as_the_shell_reads_it(text: str, expected: list[list[str
     ],
 )
 def test_words_become_what_bash_makes_of_them(text: str) -> None:
-    said = subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=True, timeout=240).stdout
+    said = subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=True, timeout=HANGS).stdout
     last = read_script(text).commands[-1]
     assert "".join(f"<{word.text}>" for word in last.argv[2:]) == said
 
@@ -187,5 +188,5 @@ def test_importing_the_reader_loads_no_grammar() -> None:
     code = (
         "import sys, assent.shell.reading.reader, assent.guards.command_guard; sys.exit('tree_sitter' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=240, env={"PYTHONPATH": "sdk"})
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=HANGS, env={"PYTHONPATH": "sdk"})
     assert done.returncode == 0

@@ -19,7 +19,7 @@ from app.domain.call.requester_proof import RequesterProof, proof_from
 from app.domain.call.tool_call import binding_digest
 from tests.domain.samples import START, a_call
 from tests.fixtures.gateway import ManualClock
-from tests.fixtures.patience import eventually
+from tests.fixtures.patience import HANGS, eventually
 from tests.fixtures.second_factors import ALICE, BOB, OLGA
 from tests.requirements import requirement
 from tests.usecases.signing_in.handed import AGENT, ISSUER, PORTAL, Issuer, a_key, part, takes_tokens
@@ -362,7 +362,7 @@ async def test_the_token_of_a_real_provider_proves_who_signed_in_there(gateway: 
         """Sign in at the portal, as its own browser and server would."""
         back = "https://portal.acme.example/back"
         asked = {"client_id": PORTAL, "redirect_uri": back, "response_type": "code", "scope": "openid email"}
-        async with httpx2.AsyncClient(trust_env=False) as client:
+        async with httpx2.AsyncClient(trust_env=False, timeout=HANGS) as client:
             sent = await client.post(f"{root}/oauth2/authorize", params=asked, data={"sub": who})
             code = httpx2.URL(sent.headers["location"]).params["code"]
             form = {"grant_type": "authorization_code", "code": code, "redirect_uri": back}
