@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from app.domain.request.action import ACTIONS, VERB_OF, Action
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 MIN_SECRET = 32
@@ -47,6 +47,22 @@ _PURPOSES = (
     "trail",
 )
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def mac_under(key: bytes) -> Callable[[str], bytes]:
+    """Return what makes the HMAC-SHA256 of a text under a key: its state is prepared once, and copied for each text.
+
+    A third less than `hmac.digest`, which also lets other threads run meanwhile: for so short a text that is no gift,
+    since whoever let them has to wait until they let him (the store's lane spent a tenth of its time so).
+    """
+    prepared = hmac.new(key, digestmod="sha256")
+
+    def mac(text: str) -> bytes:
+        state = prepared.copy()
+        state.update(text.encode())
+        return state.digest()
+
+    return mac
 
 
 class WeakSecretError(ValueError):
@@ -91,7 +107,7 @@ class Seals:
         self.key_ids = tuple(self._keys)
         """The public ids of the secrets, the newest first."""
         self._purposes = {
-            (key_id, purpose): hmac.digest(secret, f"assent.{purpose}.v1".encode(), "sha256")
+            (key_id, purpose): mac_under(hmac.digest(secret, f"assent.{purpose}.v1".encode(), "sha256"))
             for key_id, secret in self._keys.items()
             for purpose in _PURPOSES
         }
@@ -170,7 +186,7 @@ class Seals:
         return self._derive(key_id, "button", text)[:20].hex()
 
     def _derive(self, key_id: str, purpose: str, text: str) -> bytes:
-        return hmac.digest(self._purposes[key_id, purpose], text.encode(), "sha256")
+        return self._purposes[key_id, purpose](text)
 
 
 def parse_token(token: str) -> SealedClick:

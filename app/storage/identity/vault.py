@@ -23,7 +23,7 @@ import structlog
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
-from app.domain.identity.seals import BadTokenError
+from app.domain.identity.seals import BadTokenError, mac_under
 from app.storage.identity.value_keys import Kept, list_value_keys, put_value_key, rewrap
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ValueKey:
         self.number = number
         self._raw = raw
         self._siv = AESSIV(raw)
-        self._marking = hmac.digest(raw, b"assent.mark.v1", "sha256")
+        self._marking = mac_under(hmac.digest(raw, b"assent.mark.v1", "sha256"))
         self._head = f"e1.{number}."
         self._bound = f"e1\n{len(org)}:{org}\n{number}\n"
 
@@ -86,7 +86,7 @@ class ValueKey:
 
     def mark(self, text: str) -> str:
         """Return what is found again by the same text, and by nobody who has not this key: HMAC-SHA256."""
-        return f"k{self.number}.{hmac.digest(self._marking, text.encode(), 'sha256').hex()}"
+        return f"k{self.number}.{self._marking(text).hex()}"
 
 
 def number_of(text: str) -> int | None:
