@@ -123,6 +123,13 @@ def open_address(host: str, port: int) -> socket.socket:
     return taken
 
 
+def collect_seldom() -> None:
+    """Let the collector be: what stands after the start stands for ever, and need not be walked, not even once."""
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 100)
+    gc.enable()
+
+
 class _Server(uvicorn.Server):
     """Lets held calls go as soon as a stop is asked for; uvicorn alone would wait for them first."""
 
@@ -140,10 +147,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # What stands after the start stands for ever: the collector need not walk it, not even once.
-        gc.freeze()
-        gc.set_threshold(50_000, 50, 100)
-        gc.enable()
+        collect_seldom()
         if self.started:  # not before: whoever reads it in the log may call
             log.info("gateway.ready", orgs=list(self._container.book.orgs()))
             self._container.supervisor.later(self._warm_up())
