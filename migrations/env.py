@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from alembic import context
 
-from app.storage.tables.tables import metadata
+from app.storage.tables.tables import whole_metadata
 
 connection = context.config.attributes["connection"]
 context.configure(
     connection=connection,
-    target_metadata=metadata,
+    target_metadata=whole_metadata(),
     transaction_per_migration=True,
     transactional_ddl=True,
     on_version_apply=context.config.attributes["applied"],

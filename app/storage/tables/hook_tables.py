@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, PrimaryKeyConstraint, Table, Text, text
+from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, PrimaryKeyConstraint, Table, Text
 
-from app.storage.tables.schema import metadata
+from app.storage.tables.schema import metadata, partial_index
 
 switches = Table(
     "switches",
@@ -60,15 +60,13 @@ sessions = Table(
     PrimaryKeyConstraint("org", "agent", "session"),
 )
 Index("ix_sessions_name", sessions.c.org, sessions.c.session)
-Index(
+partial_index(
     "ix_sessions_root",
     sessions.c.noted_at,
-    postgresql_where=text("parent_agent IS NULL"),
-    sqlite_where=text("parent_agent IS NULL"),
+    where="parent_agent IS NULL",
 )
-Index(
+partial_index(
     "ix_sessions_child",
     sessions.c.org,
-    postgresql_where=text("parent_agent IS NOT NULL"),
-    sqlite_where=text("parent_agent IS NOT NULL"),
+    where="parent_agent IS NOT NULL",
 )

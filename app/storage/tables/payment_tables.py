@@ -15,10 +15,9 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
-    text,
 )
 
-from app.storage.tables.schema import metadata
+from app.storage.tables.schema import metadata, partial_index
 
 spends = Table(
     "spends",
@@ -104,12 +103,11 @@ standing_approvals = Table(
     CheckConstraint("confirmed_by IS NULL OR confirmed_by <> proposed_by", name="two_people"),
     CheckConstraint("status <> 'active' OR confirmed_by IS NOT NULL", name="confirmed"),
 )
-Index(
+partial_index(
     "ix_standing_approvals_active",
     standing_approvals.c.org,
     standing_approvals.c.expires_at,
-    postgresql_where=text("status = 'active'"),
-    sqlite_where=text("status = 'active'"),
+    where="status = 'active'",
 )
 
 factors = Table(

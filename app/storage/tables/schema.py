@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import MetaData
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Index, MetaData, text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Column
 
 metadata = MetaData(
     naming_convention={
@@ -13,3 +18,12 @@ metadata = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
+
+
+def partial_index(name: str, *columns: Column[Any] | str, where: str, unique: bool = False) -> Index:
+    """Index the rows of which a condition holds.
+
+    It is said for SQLite alone, and for PostgreSQL by `tables.whole_metadata`: to name that option loads the whole
+    dialect, for which each start would wait.
+    """
+    return Index(name, *columns, unique=unique, sqlite_where=text(where), info={"where": where})

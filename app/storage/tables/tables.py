@@ -14,7 +14,7 @@ PostgreSQL, exact, ordered, and free of driver conversions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import (
     BigInteger,
@@ -35,7 +35,10 @@ from app.domain.request.decision import Verdict
 from app.domain.request.request import DeliveryStatus, ExecutionStatus, GrantStatus, State, Status
 from app.storage.tables import hook_tables, payment_tables, replica_tables, secret_tables, webhook_tables
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
-from app.storage.tables.schema import metadata
+from app.storage.tables.schema import metadata, partial_index
+
+if TYPE_CHECKING:
+    from sqlalchemy import MetaData
 
 
 def _one_of(
@@ -66,80 +69,75 @@ requests = Table(
     ),
 )
 Index("ix_requests_listing", requests.c.org, requests.c.created_at, requests.c.id)
-Index(
+partial_index(
     "ix_requests_due",
     requests.c.expires_at,
-    postgresql_where=text("status = 'pending'"),
-    sqlite_where=text("status = 'pending'"),
+    where="status = 'pending'",
 )
-Index(
+partial_index(
     "ix_requests_timers",
     requests.c.timer_at,
-    postgresql_where=text("status = 'pending' AND timer_at IS NOT NULL"),
-    sqlite_where=text("status = 'pending' AND timer_at IS NOT NULL"),
+    where="status = 'pending' AND timer_at IS NOT NULL",
 )
-Index(
+partial_index(
     "ix_requests_reopened",
     requests.c.predecessor_id,
     unique=True,  # an expired request is asked again once
-    postgresql_where=text("predecessor_id IS NOT NULL"),
-    sqlite_where=text("predecessor_id IS NOT NULL"),
+    where="predecessor_id IS NOT NULL",
 )
-Index(
+partial_index(
     "ix_requests_denied",
     requests.c.org,
     requests.c.agent,
     requests.c.call_digest,
-    postgresql_where=text("status = 'denied'"),
-    sqlite_where=text("status = 'denied'"),
+    where="status = 'denied'",
 )
-Index(
+partial_index(
     "ix_requests_denied_edited",
     requests.c.org,
     requests.c.agent,
     requests.c.settled_at,
-    postgresql_where=text("status = 'denied' AND edited_by IS NOT NULL"),
-    sqlite_where=text("status = 'denied' AND edited_by IS NOT NULL"),
+    where="status = 'denied' AND edited_by IS NOT NULL",
 )
-Index(
+partial_index(
     "ix_requests_denied_near",
     requests.c.org,
     requests.c.near_key,
     requests.c.settled_at,
-    postgresql_where=text("status = 'denied' AND near_key IS NOT NULL"),
-    sqlite_where=text("status = 'denied' AND near_key IS NOT NULL"),
+    where="status = 'denied' AND near_key IS NOT NULL",
 )
-Index(
+partial_index(
     "ix_requests_waiting",
     requests.c.org,
     requests.c.risk,
     requests.c.expires_at,
     requests.c.id,
-    postgresql_where=text("status = 'pending'"),
-    sqlite_where=text("status = 'pending'"),
+    where="status = 'pending'",
 )
-Index(
+partial_index(
     "ix_requests_requester",
     requests.c.org,
     requests.c.requester,
     requests.c.created_at,
-    postgresql_where=text("requester IS NOT NULL"),
-    sqlite_where=text("requester IS NOT NULL"),
+    where="requester IS NOT NULL",
 )
-Index(
+partial_index(
     "ix_requests_owner",
     requests.c.org,
     requests.c.owner,
     requests.c.created_at,
-    postgresql_where=text("owner IS NOT NULL"),
-    sqlite_where=text("owner IS NOT NULL"),
+    where="owner IS NOT NULL",
 )
 Index("ix_requests_open", requests.c.org, requests.c.agent, requests.c.state)
 Index("ix_requests_session", requests.c.org, requests.c.agent, requests.c.session)
 Index("ix_requests_states", requests.c.org, requests.c.state, requests.c.created_at)  # counted without a look at a row
-_WHERES = ("postgresql_where", "sqlite_where")
-_DECIDED: dict[str, Any] = dict.fromkeys(_WHERES, text("status IN ('approved', 'denied')"))
-Index("ix_requests_decided", requests.c.org, requests.c.created_at, requests.c.id, **_DECIDED)
+partial_index(
+    "ix_requests_decided",
+    requests.c.org,
+    requests.c.created_at,
+    requests.c.id,
+    where="status IN ('approved', 'denied')",
+)
 
 decisions = Table(
     "decisions",
@@ -156,11 +154,10 @@ grants = Table(
     *GRANT.made(),
     CheckConstraint(_one_of("status", GrantStatus), name="status"),
 )
-Index(
+partial_index(
     "ix_grants_due",
     grants.c.not_after,
-    postgresql_where=text("status = 'issued'"),
-    sqlite_where=text("status = 'issued'"),
+    where="status = 'issued'",
 )
 
 executions = Table(
@@ -170,18 +167,16 @@ executions = Table(
     CheckConstraint(_one_of("status", ExecutionStatus), name="status"),
     CheckConstraint("status <> 'pending_elsewhere' OR elsewhere_id IS NOT NULL", name="elsewhere"),
 )
-Index(
+partial_index(
     "ix_executions_unknown",  # asked for every few seconds
     executions.c.org,
     executions.c.ended_at,
-    postgresql_where=text("status = 'unknown'"),
-    sqlite_where=text("status = 'unknown'"),
+    where="status = 'unknown'",
 )
-Index(
+partial_index(
     "ix_executions_due",
     executions.c.lease_until,
-    postgresql_where=text("status = 'started'"),
-    sqlite_where=text("status = 'started'"),
+    where="status = 'started'",
 )
 
 deliveries = Table(
@@ -211,27 +206,25 @@ deliveries = Table(
     CheckConstraint(_one_of("status", DeliveryStatus), name="status"),
     UniqueConstraint("request_id", "channel", "chat_id"),
 )
-Index(
+partial_index(
     "ix_deliveries_unseen",
     deliveries.c.org,
     deliveries.c.channel,
     deliveries.c.posted_at,
-    postgresql_where=text("status = 'live' AND looked <> 1"),
-    sqlite_where=text("status = 'live' AND looked <> 1"),
+    where="status = 'live' AND looked <> 1",
 )
-_UNDELIVERED: dict[str, Any] = dict.fromkeys(_WHERES, text("status = 'undeliverable'"))
-Index("ix_deliveries_undeliverable", deliveries.c.org, deliveries.c.request_id, **_UNDELIVERED)
-Index(
+partial_index(
+    "ix_deliveries_undeliverable", deliveries.c.org, deliveries.c.request_id, where="status = 'undeliverable'"
+)
+partial_index(
     "ix_deliveries_carrier",
     deliveries.c.carrier_id,
-    postgresql_where=text("carrier_id IS NOT NULL"),
-    sqlite_where=text("carrier_id IS NOT NULL"),
+    where="carrier_id IS NOT NULL",
 )
-Index(
+partial_index(
     "ix_deliveries_repost",
     deliveries.c.repost_at,
-    postgresql_where=text("status = 'live'"),
-    sqlite_where=text("status = 'live'"),
+    where="status = 'live'",
 )
 
 outbox = Table(
@@ -251,20 +244,18 @@ outbox = Table(
     CheckConstraint("kind IN ('post', 'refresh', 'notify')", name="kind"),
     CheckConstraint("status IN ('queued', 'done', 'dead')", name="status"),
 )
-Index(
+partial_index(
     "ix_outbox_due",
     outbox.c.channel,
     outbox.c.due_at,
-    postgresql_where=text("status = 'queued'"),
-    sqlite_where=text("status = 'queued'"),
+    where="status = 'queued'",
 )
 Index("ix_outbox_delivery", outbox.c.delivery_id)
-Index(
+partial_index(
     "ix_outbox_over",
     outbox.c.org,
     outbox.c.created_at,
-    postgresql_where=text("status <> 'queued'"),
-    sqlite_where=text("status <> 'queued'"),
+    where="status <> 'queued'",
 )
 
 turns = Table(
@@ -398,3 +389,12 @@ MODULES = (hook_tables, payment_tables, replica_tables, secret_tables, webhook_t
 
 ORG_TABLES = tuple(table.name for table in metadata.sorted_tables if "org" in table.columns)
 """Every table whose rows belong to an org: row level security covers them on PostgreSQL."""
+
+
+def whole_metadata() -> MetaData:
+    """Return the description with what PostgreSQL alone reads of it: for whoever makes the tables, or compares them."""
+    for table in metadata.tables.values():
+        for index in table.indexes:
+            if "where" in index.info:
+                index.dialect_options["postgresql"]["where"] = text(index.info["where"])
+    return metadata

@@ -16,7 +16,7 @@ from alembic.script import ScriptDirectory
 
 from app.storage.requests.sealing import ALWAYS_SEALED
 from app.storage.tables.guards import cut_statements, removal_statements, statements
-from app.storage.tables.tables import ORG_TABLES, metadata
+from app.storage.tables.tables import ORG_TABLES, metadata, whole_metadata
 from migrations import run
 from migrations.state import NEWEST, engine_of, find_present
 from tests.fixtures.patience import HANGS
@@ -70,7 +70,7 @@ def differences(url: str) -> list[object]:
     engine = engine_of(url)
     with closing(engine.connect()) as connection:
         options = {"compare_type": True, "compare_server_default": _other_default}
-        found = compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+        found = compare_metadata(MigrationContext.configure(connection, opts=options), whole_metadata())
     engine.dispose()
     return list(found)
 
