@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from app.cli.main import app
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET, query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from typer.testing import Result
 
 
 pytestmark = pytest.mark.may_block  # a command is a process of its own: its loop serves nobody else

@@ -17,7 +17,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Self
 
 import pytest
-from typer.testing import CliRunner
 
 from app.cli.beside_database import check_schema
 from app.cli.main import app
@@ -26,6 +25,7 @@ from channels.slack.simulator.simulator import SlackSimulator
 from migrations.run import bring, known
 from migrations.state import NEWEST, find_present
 from tests.fixtures import forked
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET, SystemClock, query
 from tests.fixtures.patience import HANGS
 from tests.places import ROOT

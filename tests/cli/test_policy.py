@@ -8,13 +8,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner
 
 from app.cli.main import app
 from app.domain.trail.audit import Kind, Record
 from app.policies.file.policy_file import load_policy
 from app.usecases.judging.replay import Replay
 from channels import registry
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import ACME, PAY, SECRET, START
 from tests.requirements import requirement
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import httpx2
 import pytest
 from pydantic import BaseModel, SecretStr
-from typer.testing import CliRunner
 
 from app.cli.main import app
 from app.domain.identity.seals import seal_ids
@@ -21,6 +20,7 @@ from app.serve import StartRefusedError
 from app.settings import IN_FILES, Settings
 from assent.command.faults import HookError
 from assent.command.identity import load_identity
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET
 from tests.fixtures.specs import a_spec
 from tests.requirements import requirement

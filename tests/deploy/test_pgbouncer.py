@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 from sqlalchemy import make_url
-from typer.testing import CliRunner
 
 from app.cli.main import app
 from app.embedded import embedded_gateway
@@ -21,6 +20,7 @@ from app.serve import StartRefusedError
 from app.storage.database import pooler
 from app.storage.database.pooler import shares_sessions
 from tests.deploy.programs import needs, place_of
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET, open_gateway
 from tests.fixtures.patience import HANGS
 from tests.places import ROOT

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
 import pytest
-from typer.testing import CliRunner
 
 from app.cli.main import app
 from app.domain.text.language import Language
 from channels.feishu.card import render_card as render_feishu
 from channels.slack.card import render as render_slack
-from tests.fixtures.across import Across
+from tests.fixtures.commands import Across, CliRunner
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.review_visits import Visitor
 from tests.requirements import requirement

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from typer.testing import CliRunner
 
 from app.cli.main import app
-from tests.fixtures.across import Across
+from tests.fixtures.commands import Across, CliRunner
 from tests.requirements import requirement
 
 if TYPE_CHECKING:

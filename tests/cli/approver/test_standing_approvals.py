@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from typer.testing import CliRunner
 
 from app.api.wire import queries
 from app.cli.main import app
-from tests.fixtures.across import Across
+from tests.fixtures.commands import Across, CliRunner
 from tests.fixtures.standing import ALICE, BOB, RITA, approved, submit, write_standing
 from tests.requirements import requirement
 

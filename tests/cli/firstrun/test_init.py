@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
 from app.cli.firstrun.answers import starters
 from app.cli.main import app
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.patience import HANGS
 from tests.fixtures.shell import pasted
 from tests.places import ROOT

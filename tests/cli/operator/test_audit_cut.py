@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from structlog.testing import capture_logs
-from typer.testing import CliRunner, Result
 
 from app.cli import progress
 from app.cli.doctor.webhooks import look_at_webhooks
@@ -21,6 +20,7 @@ from app.storage.engine.transaction import EVERY_ORG
 from app.storage.trail.cuts import list_cuts, put_cut
 from app.storage.trail.head_file import find_heads, find_lost
 from app.usecases.platforms.send_webhooks import SendWebhooks
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET, Gateway
 from tests.fixtures.tampering import Stranger
 from tests.places import ROOT
@@ -30,6 +30,8 @@ from tests.usecases.upkeep.test_retention import end_as, events, retain_now, sta
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from typer.testing import Result
 
     from app.domain.trail.webhooks import Webhook
 

@@ -7,7 +7,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner
 
 from app.cli.main import app
 from app.cli.operator import channels
@@ -17,6 +16,7 @@ from app.domain.identity.api_key import Scope
 from app.ports import ChannelUnavailableError
 from app.usecases.asking.trial_card import TrialCard
 from tests.console.signed_in import Home, field_of
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET
 from tests.fixtures.patience import eventually
 from tests.fixtures.platforms import open_stage, slack_id

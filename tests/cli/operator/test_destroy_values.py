@@ -6,13 +6,15 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from app.cli.main import app
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from typer.testing import Result
+
     from tests.fixtures.gateway import Gateway
 
 pytestmark = pytest.mark.may_block  # a command is a process of its own: its loop serves nobody else

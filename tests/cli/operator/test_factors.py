@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from typer.testing import CliRunner
 
 from app.cli.main import app
-from tests.fixtures.across import Across
+from tests.fixtures.commands import Across, CliRunner
 from tests.fixtures.gateway import SECRET, open_gateway
 from tests.fixtures.second_factors import ALICE, BOB, STEPS_UP, Phone, asked, enrolled, forward
 from tests.requirements import requirement

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
 from app.cli.greeting import Greeting
 from app.cli.main import app
 from app.usecases.reading.at_start import AtStart
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET
 from tests.fixtures.review_visits import Visitor, with_url
 

@@ -6,16 +6,18 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from app.cli.main import app
 from app.clock import SystemClock
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET, ManualClock, open_gateway, query
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from typer.testing import Result
 
     from tests.fixtures.memory_platform import MemoryPlatform
 

@@ -6,12 +6,12 @@ from asyncio import to_thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from app.cli.main import app
 from app.clock import SystemClock
 from app.domain.identity.seals import Seals
 from app.storage.requests.requests import lock_request
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET, ManualClock, open_gateway, query
 from tests.fixtures.tampering import Stranger
 from tests.requirements import requirement
@@ -20,6 +20,8 @@ from tests.storage.rig import open_store
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from typer.testing import Result
 
     from app.storage.engine.transaction import Tx
     from tests.fixtures.gateway import Gateway

@@ -9,15 +9,17 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from app.cli.main import app
 from app.cli.operator.webhooks import mend_for
 from examples.webhook_receiver import verify
+from tests.fixtures.commands import CliRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from typer.testing import Result
 
 pytestmark = pytest.mark.may_block  # a command is a process of its own: its loop serves nobody else
 

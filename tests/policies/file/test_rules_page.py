@@ -7,9 +7,9 @@ import shlex
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
 from app.cli.main import app
+from tests.fixtures.commands import CliRunner
 from tests.places import ROOT
 
 if TYPE_CHECKING:

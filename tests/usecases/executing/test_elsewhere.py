@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from typer.testing import CliRunner
 
 from app.cli.beside_database import render_event
 from app.cli.main import app
 from app.domain.errors import InvalidError
 from app.domain.request.elsewhere import LONGEST_ID, LONGEST_LINK, checked_elsewhere
 from app.usecases.upkeep.restored import DeclareRestored
-from tests.fixtures.across import Across
+from tests.fixtures.commands import Across, CliRunner
 from tests.fixtures.elsewhere import PLACE, WAITS
 from tests.fixtures.enforced import CALL, EXECUTOR, approved, enforce, reported
 from tests.fixtures.review_visits import URL, Visitor

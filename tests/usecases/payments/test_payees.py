@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from app.cli.main import app
 from app.policies.file.policy_book import PolicyBook
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET
 from tests.fixtures.spending import approve, cautions, pay, paying, payment, submit
 from tests.places import ROOT
@@ -18,6 +18,8 @@ from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from typer.testing import Result
 
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform

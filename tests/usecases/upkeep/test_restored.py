@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import insert
-from typer.testing import CliRunner
 
 from app.cli.main import app
 from app.embedded import embedded_gateway
@@ -24,6 +23,7 @@ from app.storage.trail.head_file import Heads, find_heads, head_file_of, read_he
 from app.storage.trail.restores import list_restores
 from app.usecases.upkeep.restored import DeclareRestored
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET, ManualClock, open_gateway, query
 from tests.requirements import requirement
 from tests.storage.rig import open_store
