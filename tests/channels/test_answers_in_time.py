@@ -18,7 +18,7 @@ from app.domain.request.action import Action
 from channels.feishu.simulator.http import Fault as FeishuFault
 from channels.slack.simulator.state import Fault as SlackFault
 from tests.channels.test_card_corpus import nodes
-from tests.fixtures.patience import HANGS, eventually
+from tests.fixtures.patience import eventually
 from tests.fixtures.platforms import slack_id
 from tests.requirements import requirement
 
@@ -40,7 +40,7 @@ async def busy_lane(stage: Stage) -> AsyncIterator[None]:
 
     def hold(_: Any) -> None:
         held.set()
-        free.wait(HANGS)
+        free.wait(60)
 
     holding = asyncio.create_task(stage.gateway.container.store.write(hold, org="acme"))
     await asyncio.to_thread(held.wait)

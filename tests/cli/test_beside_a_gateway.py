@@ -20,6 +20,11 @@ def test_what_another_thread_logs_is_none_of_a_commands_output() -> None:
         beside.join()
         typer.echo("done")
 
+    known = structlog.get_config()  # another test may have left its own
+    structlog.reset_defaults()
     before = structlog.get_config()["logger_factory"]
-    assert CliRunner().invoke(app, []).output == "done\n"
-    assert structlog.get_config()["logger_factory"] is before
+    try:
+        assert CliRunner().invoke(app, []).output == "done\n"
+        assert structlog.get_config()["logger_factory"] is before
+    finally:
+        structlog.configure(**known)

@@ -22,7 +22,6 @@ from app.storage.database.pooler import shares_sessions
 from tests.deploy.programs import needs, place_of
 from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET, open_gateway
-from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def pooled(postgres_url: str, tmp_path: Path) -> Iterator[dict[str, str]]:
         }
     finally:
         process.terminate()
-        process.wait(HANGS)
+        process.wait(120)
 
 
 async def test_in_session_mode_a_payment_is_approved_and_run_and_replicas_hear_each_other(

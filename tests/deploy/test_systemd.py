@@ -104,7 +104,7 @@ async def test_what_it_starts_serves_with_the_secret_that_it_is_lent_and_ends_in
                 await asyncio.sleep(0.05)
         process.terminate()
         assert (
-            await asyncio.to_thread(process.wait, HANGS) == -signal.SIGTERM
+            await asyncio.to_thread(process.wait, 120) == -signal.SIGTERM
         )  # it stops, and says then by what it was ended
     finally:
         process.kill()

@@ -76,7 +76,7 @@ class Gateway:
         self.address = address
         self.log = log
         self._keys = keys
-        self._client = httpx2.AsyncClient(base_url=address, timeout=HANGS, trust_env=False)
+        self._client = httpx2.AsyncClient(base_url=address, timeout=30, trust_env=False)
 
     async def call(self, who: str, method: str, path: str, body: Any = None, **headers: str) -> httpx2.Response:
         """Call the API with somebody's key."""
@@ -113,7 +113,7 @@ class Gateway:
 
     async def died(self) -> None:
         """Wait until the process has ended by SIGKILL, as its failpoint says."""
-        code = await asyncio.wait_for(self.process.ended(), HANGS)
+        code = await asyncio.wait_for(self.process.ended(), 20)
         assert code == -signal.SIGKILL, self.log.read_text()
 
     async def close(self) -> None:
@@ -267,7 +267,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-async def until(what: str, true: Any, *, seconds: float = HANGS) -> None:
+async def until(what: str, true: Any, *, seconds: float = 30.0) -> None:
     """Look until something in another process has become so; it has no way to tell us."""
     try:
         async with asyncio.timeout(seconds):

@@ -88,5 +88,5 @@ def run(made: Place, folder: Path, *words: str, url: str | None = None) -> tuple
     }
     with log.open("wb") as out:
         process = forked.start("app.cli.main", *words, env=environ, stdout=out, stderr=out, cwd=folder)
-        code = process.wait(HANGS)
+        code = process.wait(60)
     return code, log.read_text()

@@ -30,7 +30,6 @@ from tests.durability.stepped import SteppedClock
 from tests.durability.weather.test_migrating import STEPS, write_steps
 from tests.fixtures import forked
 from tests.fixtures.gateway import SystemClock
-from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import look
 
@@ -85,7 +84,7 @@ class Desk:
         headers = {"authorization": f"Bearer {self.key}"}
         client = httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=30, trust_env=False)
         try:
-            await until("it serves", lambda: _serves(log) or process.returncode is not None, seconds=HANGS)
+            await until("it serves", lambda: _serves(log) or process.returncode is not None, seconds=90)
             assert process.returncode is None, log.read_text()
             yield Served(process, client, log)
         finally:
@@ -150,7 +149,7 @@ async def _approved_by_card(gateway: Served, slack: SlackSimulator, session: str
     """Ask, wait for the card, and let Ann press Approve."""
     request = await gateway.ask(session)
     await until("the card is there", lambda: len(_cards(slack)) == 1)
-    async with asyncio.timeout(HANGS):
+    async with asyncio.timeout(90):
         while await gateway.state(request) != "approved":
             await _press(slack)  # a replica that has not heard of the card yet says: press again
             await asyncio.sleep(0.5)
@@ -265,7 +264,7 @@ async def _weeks_later(desk: Desk) -> None:
         assert (await gateway.ask("weeks", idempotency_key="weekly"))["id"] == waits["id"]
         clock.ahead(timedelta(days=40))
         left = [(waits["id"],)]
-        await until("rows are gone", lambda: look(desk.at.url, "SELECT id FROM requests") == left, seconds=HANGS)
+        await until("rows are gone", lambda: look(desk.at.url, "SELECT id FROM requests") == left, seconds=90)
         await until("it is said", lambda: "retention.done" in gateway.log.read_text())
         hang = ("deliveries", "idempotency_keys", "decisions", "grants", "executions")
         hanging = " UNION ".join(f"SELECT request_id FROM {table}" for table in hang)
@@ -293,7 +292,7 @@ async def _upgraded(desk: Desk, gateways: list[Served], slack: SlackSimulator, m
     monkeypatch.setattr(migrations, "VERSIONS", [*migrations.VERSIONS, later])
     await asyncio.to_thread(migrations.bring, desk.at.migrates, FIRST_STEP)
     for number, gateway in enumerate(gateways):
-        async with asyncio.timeout(HANGS):
+        async with asyncio.timeout(90):
             while await gateway.newer() != FIRST_STEP:  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.1)
         meanwhile = await _approved_by_card(gateway, slack, f"meanwhile-{number}")

@@ -37,7 +37,7 @@ def ledger(book: Book) -> Iterator[httpx2.Client]:
         yield client
     server.shutdown()
     server.server_close()
-    thread.join(HANGS)
+    thread.join(5)
 
 
 def pay(ledger: httpx2.Client, key: str = "gra_1", **changed: Any) -> httpx2.Response:
@@ -58,7 +58,7 @@ def test_many_at_once_with_one_key_pay_once(ledger: httpx2.Client, book: Book) -
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(HANGS)
+        thread.join(10)
     assert sorted(found) == [200] * 7 + [201]
     assert len(book.payments()) == 1
 

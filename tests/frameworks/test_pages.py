@@ -248,6 +248,6 @@ async def test_the_lines_of_an_acp_agent_gate_it(gateway: StubGateway, tmp_path:
         stderr=asyncio.subprocess.PIPE,
     )
     assert process.stderr is not None
-    told = json.loads(await asyncio.wait_for(process.stderr.readline(), HANGS))
-    await asyncio.wait_for(process.communicate(), HANGS)
+    told = json.loads(await asyncio.wait_for(process.stderr.readline(), 30))
+    await asyncio.wait_for(process.communicate(), 30)
     assert told["result"]["outcome"] == {"outcome": "selected", "optionId": "3"}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from aiohttp import web
 
-from tests.fixtures.patience import HANGS, accepted_are_met
+from tests.fixtures.patience import accepted_are_met
 from tests.sdk.stub_faults import problem, strike
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ STATUSES = {
     "unknown": "approved",
     "lapsed": "approved",
 }
+BOUND = 5.0
 
 
 def canonical(value: Any) -> str:
@@ -137,11 +138,11 @@ class StubGateway:
     def __exit__(self, *_: object) -> None:
         self.stop()
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(HANGS)
+        self._thread.join(BOUND)
         self._loop.close()
 
     def _on_loop(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(HANGS)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(BOUND)
 
     def start(self) -> None:
         """Listen, on the same port as before."""
@@ -162,7 +163,7 @@ class StubGateway:
 
         self._on_loop(settle())
 
-    def arrived(self, kind: str, count: int = 1, *, within: float = HANGS) -> None:
+    def arrived(self, kind: str, count: int = 1, *, within: float = BOUND) -> None:
         """Wait until so many calls of a kind (check, get, list, claim, outcome, cancel) have come since the start."""
         with self._came:
             if not self._came.wait_for(lambda: self._counts[kind] >= count, within):

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import assent
-from tests.fixtures.patience import HANGS
 from tests.sdk.gateway_stub import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HOOK = Path(assent.__file__).parent / "hook_command.py"
+BOUND = 10.0
 
 
 def event(
@@ -109,14 +109,14 @@ class HookLine:
         feed(process, content)
         return process
 
-    def run(self, content: bytes, *options: str) -> Said:
-        return finish(self.begin(content, *options))
+    def run(self, content: bytes, *options: str, within: float = BOUND) -> Said:
+        return finish(self.begin(content, *options), within=within)
 
 
-def finish(process: subprocess.Popen[bytes]) -> Said:
+def finish(process: subprocess.Popen[bytes], *, within: float = BOUND) -> Said:
     """Wait for the end of a hook."""
     try:
-        out, err = process.communicate(timeout=HANGS)
+        out, err = process.communicate(timeout=within)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()

@@ -29,7 +29,7 @@ HANGS = 30  # seconds: half of what the calls ask to wait, so that one which doe
 
 
 async def _held(g: Gateway, count: int) -> None:
-    await eventually(lambda: len(g.container.waiters) >= count, seconds=HANGS)
+    await eventually(lambda: len(g.container.waiters) >= count, seconds=20)
 
 
 async def test_a_waiter_is_answered_by_the_decision(either_gateway: Gateway) -> None:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from app.api.intake.connections import ConnectionWatch
 from app.api.wire.bodies import is_gone, read_body
 from app.domain.errors import TooSlowError
-from tests.fixtures.patience import HANGS, eventually
+from tests.fixtures.patience import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -59,11 +59,11 @@ async def test_a_caller_that_hangs_up_is_gone_and_one_that_waits_is_not() -> Non
     async with served(answer) as server:
         writer = await connected(server)
         writer.write(HEAD + b"body")
-        await eventually(lambda: seen == [False], seconds=HANGS)
+        await eventually(lambda: seen == [False], seconds=10)
         writer.close()
         await eventually(lambda: not server.server_state.connections)
         hung_up.set()
-        await eventually(lambda: seen == [False, True], seconds=HANGS)
+        await eventually(lambda: seen == [False, True], seconds=10)
 
 
 @pytest.mark.parametrize("pieces", [[HEAD + b"body"], [HEAD, b"body"], [HEAD + b"bo", b"dy"]])
@@ -95,5 +95,5 @@ async def test_a_body_of_which_a_part_is_there_still_has_its_time() -> None:
     async with served(answer) as server:
         writer = await connected(server)
         writer.write(HEAD + b"bo")
-        await eventually(lambda: len(slow) == 1, seconds=HANGS)
+        await eventually(lambda: len(slow) == 1, seconds=10)
         writer.close()

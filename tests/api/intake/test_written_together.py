@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import uvicorn
 
 from app.api.intake.connections import ConnectionWatch, Corked
-from tests.fixtures.patience import HANGS, eventually
+from tests.fixtures.patience import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -86,10 +86,10 @@ async def test_a_stream_comes_as_it_is_written_and_an_answer_comes_whole() -> No
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for _ in range(2):  # the connection is kept, and serves again
         writer.write(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
-        begun = await asyncio.wait_for(reader.readuntil(b"\r\n\r\nab"), HANGS)
+        begun = await asyncio.wait_for(reader.readuntil(b"\r\n\r\nab"), 10)
         assert begun.startswith(b"HTTP/1.1 200 OK\r\n")
         go_on.set()
-        assert await asyncio.wait_for(reader.readexactly(2), HANGS) == b"cd"
+        assert await asyncio.wait_for(reader.readexactly(2), 10) == b"cd"
         go_on.clear()
     writer.close()
     server.should_exit = True

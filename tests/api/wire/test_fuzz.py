@@ -26,7 +26,6 @@ from app.domain.identity.api_key import Scope
 from app.main import create_app
 from app.settings import Settings
 from tests.fixtures.gateway import SECRET
-from tests.fixtures.patience import HANGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,11 +77,11 @@ def _running(url: str, config: Path) -> Iterator[tuple[str, dict[str, str], dict
                 made[scope.value] = new.text
             return made
 
-        made = asyncio.run_coroutine_threadsafe(keys(), loops[0]).result(HANGS)
+        made = asyncio.run_coroutine_threadsafe(keys(), loops[0]).result(10)
         yield f"http://127.0.0.1:{port}", made, app.openapi()
     finally:
         server.should_exit = True
-        thread.join(HANGS)
+        thread.join(20)
 
 
 def _scope_for(path: str, method: str) -> str:

@@ -17,7 +17,6 @@ import pytest
 from app.cli.firstrun.answers import starters
 from app.cli.main import app
 from tests.fixtures.commands import CliRunner
-from tests.fixtures.patience import HANGS
 from tests.fixtures.shell import pasted
 from tests.places import ROOT
 
@@ -196,7 +195,7 @@ def test_a_person_is_asked_until_the_answer_is_good(tmp_path: Path) -> None:
             said += chunk
     except OSError:  # how a terminal ends
         pass
-    assert process.wait(HANGS) == 0, said.decode()
+    assert process.wait(20) == 0, said.decode()
     os.close(there)
     text = said.decode()
     assert len(re.findall(r"[1-4]\. W", text)) == 6  # four, and two once more

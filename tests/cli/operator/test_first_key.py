@@ -75,7 +75,7 @@ async def test_the_documented_command_makes_keys_that_the_gateways_take(
             words = ("app.cli.main", "serve", "--config", str(tmp_path / "assent.yaml"))
             gateway = forked.start(*words, env=environ, cwd=tmp_path, stdout=out, stderr=out)
         try:
-            await until("it is ready", lambda: "gateway.greeted" in log.read_text(), seconds=HANGS)
+            await until("it is ready", lambda: "gateway.greeted" in log.read_text(), seconds=60)
             (_, agent, _), (_, approver, _) = made
             async with httpx2.AsyncClient(
                 base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=HANGS

@@ -15,7 +15,6 @@ from app.domain.identity.seals import Seals
 from tests.domain.samples import a_call
 from tests.durability.gateway_process import PEOPLE, SECRET, Scene, scene, until
 from tests.durability.invariants import faults
-from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import behind, given_request, look, open_store, sealed_anew
 
@@ -125,7 +124,7 @@ async def test_both_platforms_have_one_live_card_each_after_many_deaths(
                 await gateway.died()  # a card of the round before may end it at any time
             let_leases_run_out(sqlite_url, "outbox", "due_at")
         async with made.gateway():
-            await until("every errand is done", lambda: not queued(sqlite_url), seconds=HANGS)
+            await until("every errand is done", lambda: not queued(sqlite_url), seconds=60)
             asked = look(sqlite_url, "SELECT count(*) FROM requests")[0][0]
             assert asked >= rounds // 4
             assert len(live(made.slack)) == asked
@@ -185,7 +184,7 @@ async def test_a_waiter_comes_back_to_the_answer(sqlite_url: str, tmp_path: Path
             waiting = asyncio.ensure_future(gateway.read(request, wait=30))
             said = await gateway.decide("ann", request)  # she tries again: her first try was never answered
             assert said.status_code == 200
-            assert (await asyncio.wait_for(waiting, HANGS))["state"] == "approved"
+            assert (await asyncio.wait_for(waiting, 5))["state"] == "approved"
         assert events(sqlite_url, "request.approved") == 1
 
 

@@ -20,7 +20,6 @@ import pytest
 from examples.ledger.book import Book
 from tests.durability.gateway_process import scene, until
 from tests.durability.invariants import faults
-from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.requirements import requirement
 from tests.sdk.executor.test_executor_crashes import FUNDS, Bank, leases_run_out, states
@@ -70,7 +69,7 @@ class Town:
     async def ledger_starts(self) -> None:
         self.ledger = await self.bank.start("examples.ledger", str(self.made.folder / "ledger.db"))
         assert self.ledger.stdout is not None
-        line = await asyncio.wait_for(self.ledger.stdout.readline(), HANGS)
+        line = await asyncio.wait_for(self.ledger.stdout.readline(), 20)
         self.bank.environ["LEDGER_URL"] = line.decode().strip()
 
     async def ledger_dies(self) -> None:
@@ -111,7 +110,7 @@ class Town:
         """Wait until it has died at its place, or has nothing left to do that could bring it there."""
         waiting = asyncio.ensure_future(process.wait())
         try:
-            async with asyncio.timeout(HANGS):
+            async with asyncio.timeout(60):
                 await self._while_there_is_work(waiting)
                 await asyncio.wait({waiting}, timeout=0.3)  # it may be about to look something up
         finally:
@@ -139,7 +138,7 @@ class Town:
         """Let a last executor finish; then everything is settled as the ledger has it, or stands out as unknown."""
         async with self.bank.executor():
             await until("nothing is on its way", lambda: not {"approved", "executing"} & set(states(self.url).values()))
-            await until("what the ledger knows is known", self._agree, seconds=HANGS)
+            await until("what the ledger knows is known", self._agree, seconds=120)
         self.holds()
         listed = (await self.gateway.call("executor", "GET", "/v1/requests?limit=200")).json()["items"]
         unknown = {request_id for request_id, state in states(self.url).items() if state == "unknown"}

@@ -137,7 +137,7 @@ class Watched:
 
     async def reaches(self, name: str, least: float, *, most: float = float("inf")) -> None:
         """Look until a figure is so: what it counts happens in another process."""
-        async with asyncio.timeout(HANGS):
+        async with asyncio.timeout(20):
             while not least <= await self.figure(name) <= most:  # noqa: ASYNC110 - no event comes from another process
                 await asyncio.sleep(0.02)
 

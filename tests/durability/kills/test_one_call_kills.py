@@ -17,7 +17,6 @@ import pytest
 
 from tests.durability.gateway_process import scene, until
 from tests.durability.invariants import faults
-from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import look
 
@@ -71,7 +70,7 @@ def claims(url: str) -> int:
 async def held(gateway: Gateway, count: int = 1) -> None:
     """Wait until the gateway holds so many: only it knows."""
     wanted = f"assent_waiting_calls {count}.0"
-    async with asyncio.timeout(HANGS):
+    async with asyncio.timeout(20):
         while wanted not in (await gateway.call("payer", "GET", "/metrics")).text:  # noqa: ASYNC110 - as `until`
             await asyncio.sleep(0.02)
 
@@ -205,7 +204,7 @@ async def test_a_gateway_that_is_told_to_stop_answers_pending_and_another_goes_o
                 202, "ask", request["id"],
             )  # fmt: skip
             assert said.headers["retry-after"] == "1"
-            assert await asyncio.wait_for(gateway.process.ended(), HANGS) in {0, -signal.SIGTERM}
+            assert await asyncio.wait_for(gateway.process.ended(), 20) in {0, -signal.SIGTERM}
         async with made.gateway() as gateway:
             back = asyncio.ensure_future(comes_back(gateway, request["id"]))
             await held(gateway)
@@ -264,7 +263,7 @@ class Impatient:
     async def call(self, gateway: Gateway, body: object) -> httpx2.Response:
         """Make the call through it."""
         sent = {"authorization": f"Bearer {gateway._keys['payer']}", "idempotency-key": "k-1"}
-        async with httpx2.AsyncClient(base_url=self.address, timeout=HANGS, trust_env=False) as client:
+        async with httpx2.AsyncClient(base_url=self.address, timeout=30, trust_env=False) as client:
             return await client.post("/v1/requests", json=body, headers=sent)
 
     def give_up(self) -> None:

@@ -17,7 +17,6 @@ from app.storage.payments.spends import lock_spending
 from app.storage.permits.permits import lock_permit
 from app.storage.requests.requests import lock_request
 from tests.fixtures.gateway import open_gateway
-from tests.fixtures.patience import HANGS
 from tests.fixtures.standing import approved, standing, write_standing
 from tests.requirements import requirement
 
@@ -72,7 +71,7 @@ def together(store: Store, both: threading.Barrier, *units: tuple[str, Callable[
     gate, met = threading.Event(), threading.Event()
 
     def held(_: Tx) -> None:
-        gate.wait(HANGS)
+        gate.wait(20)
 
     def unit(name: str, lock: Callable[[Tx], object], *, is_first: bool) -> Callable[[Tx], str]:
         def work(tx: Tx) -> str:

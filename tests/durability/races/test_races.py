@@ -20,7 +20,6 @@ from app.ports import ClickResult
 from tests.domain.samples import FINANCE
 from tests.durability.invariants import SETTLING, faults
 from tests.durability.replicas import Race, Replica, channel, replicas, write_policy
-from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import look
 
@@ -57,7 +56,7 @@ async def all_at_once(*calls: Awaitable[Any]) -> list[Any]:
     waiting = [asyncio.ensure_future(ready(call)) for call in calls]
     await asyncio.sleep(0)
     barrier.set()
-    return await asyncio.wait_for(asyncio.gather(*waiting), HANGS)
+    return await asyncio.wait_for(asyncio.gather(*waiting), 30)
 
 
 def checked(url: str, races: list[Race]) -> None:
@@ -122,7 +121,7 @@ async def test_approvals_around_the_deadline_against_the_sweeper(
             offsets = [(index / (len(races) - 1) - 0.5) / 10 for index in range(len(races))]
             await asyncio.wait_for(
                 asyncio.gather(*map(voting, races, offsets), *map(sweeping, them)),
-                HANGS,
+                20,
             )
             for replica in them:
                 await replica.sweep()

@@ -16,7 +16,6 @@ from tests.durability import stepped
 from tests.durability.gateway_process import SECRET, scene, until
 from tests.durability.stepped import SteppedClock
 from tests.fixtures import forked
-from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import look
 
@@ -46,12 +45,12 @@ async def test_a_gateway_that_serves_removes_what_has_grown_too_old_while_anothe
         old, unknown, waits = await _lived(gateways[0])
         assert _standing(database_url) == {*old, unknown, waits}
         clock.ahead(timedelta(days=40))
-        await until("what is too old is gone", lambda: _standing(database_url) == {unknown, waits}, seconds=HANGS)
+        await until("what is too old is gone", lambda: _standing(database_url) == {unknown, waits}, seconds=60)
         assert (await gateways[0].read({"id": unknown}))["state"] == "unknown"
         assert (await gateways[-1].read({"id": waits}))["state"] == "expired"  # over since today only
         assert (await gateways[-1].call("payer", "GET", f"/v1/requests/{old[0]}")).status_code == 404
         assert sorted(_told(database_url)) == sorted(old)  # each by name, and by one of them
-        async with asyncio.timeout(HANGS):  # it is counted once the round is over, which goes on behind its last commit
+        async with asyncio.timeout(60):  # it is counted once the round is over, which goes on behind its last commit
             while await _removed(gateways) < len(old):  # noqa: ASYNC110 - no event comes from another process
                 await asyncio.sleep(0.1)
         assert await _removed(gateways) == len(old)

@@ -26,7 +26,6 @@ from tests.durability.gateway_process import scene, until
 from tests.durability.invariants import faults
 from tests.durability.own_server import own_server
 from tests.durability.replicas import replicas
-from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import ORG, behind, look, opening
 
@@ -68,7 +67,7 @@ async def test_a_lock_held_past_the_deadline_ends_in_expired_whatever_its_holder
                 await until("the deadline has passed", lambda over=over: look(postgres_url, over) == [(True,)])
                 assert not voting.done()
                 blocker.execute(end)
-            answer = await asyncio.wait_for(voting, HANGS)
+            answer = await asyncio.wait_for(voting, 5)
             assert isinstance(answer, AlreadySettledError)
             assert answer.more["state"] == "expired"
             assert (await them[0].read(request.id)).state is State.EXPIRED
@@ -91,8 +90,8 @@ async def test_a_batch_that_waits_for_one_lock_past_its_deadline_approves_only_i
             blocker.execute("BEGIN")
             blocker.execute("SELECT 1 FROM requests WHERE id = %s FOR UPDATE", (late,))
             entered, release = threading.Event(), threading.Event()
-            busy = asyncio.ensure_future(them[0].store.write(lambda _: entered.set() or release.wait(HANGS), org=ORG))
-            assert await asyncio.to_thread(entered.wait, HANGS)
+            busy = asyncio.ensure_future(them[0].store.write(lambda _: entered.set() or release.wait(5), org=ORG))
+            assert await asyncio.to_thread(entered.wait, 5)
             voting = [asyncio.ensure_future(them[0].vote(request, ANN)) for request in requests]
             await asyncio.sleep(0)
             release.set()
@@ -101,7 +100,7 @@ async def test_a_batch_that_waits_for_one_lock_past_its_deadline_approves_only_i
             over = f"SELECT clock_timestamp() > to_timestamp({requests[0].expires_at.timestamp() + 0.01})"
             await until("the deadline has passed", lambda: look(postgres_url, over) == [(True,)])
             blocker.execute("COMMIT")
-        answers = await asyncio.wait_for(asyncio.gather(*voting), HANGS)
+        answers = await asyncio.wait_for(asyncio.gather(*voting), 5)
         assert isinstance(answers[0], AlreadySettledError)
         assert answers[1].state is State.APPROVED
         assert (await them[0].read(late)).state is State.EXPIRED
@@ -114,7 +113,7 @@ async def test_a_lock_that_is_never_let_go_is_an_error_and_not_a_decision(postgr
         with behind(postgres_url) as blocker:
             blocker.execute("BEGIN")
             blocker.execute("SELECT 1 FROM requests FOR UPDATE")
-            answer = await asyncio.wait_for(them[0].vote(request, ANN), HANGS)
+            answer = await asyncio.wait_for(them[0].vote(request, ANN), 15)
             assert isinstance(answer, UnavailableError)
         assert (await them[0].vote(request, ANN)).state is State.APPROVED
     assert faults(postgres_url) == []
@@ -144,7 +143,7 @@ async def test_a_replica_frozen_inside_a_decision_cannot_write_when_it_thaws(
                 denied = await _denied(other, request)
                 assert denied.json()["state"] == "denied"
                 os.kill(frozen.process.pid, signal.SIGCONT)
-                answer = await asyncio.wait_for(approving, HANGS)
+                answer = await asyncio.wait_for(approving, 20)
                 assert answer.status_code in {409, 503}
                 again = await frozen.decide("ann", request)
                 assert (again.status_code, again.json()["settled_by"]) == (409, "bob@acme.example")
@@ -215,7 +214,7 @@ async def test_a_lost_commit_answer_is_confirmed_and_nothing_is_doubled(
             before = (await replica.read(request.id)).version
             runs.clear()
             proxy.swallow_reply("COMMIT")
-            answer = await asyncio.wait_for(call(replica, request), HANGS)
+            answer = await asyncio.wait_for(call(replica, request), 10)
             assert runs == [request.id]
             assert proxy.swallows == index + 1
             assert not isinstance(answer, AssentError), answer
@@ -239,7 +238,7 @@ async def test_a_lost_commit_answer_of_a_creation_leaves_one_request(
         for index in range(many):
             created = a_request(f"req_{index}_new", call=a_call(session=f"new-{index}"), now=now)
             proxy.swallow_reply("COMMIT")
-            await asyncio.wait_for(replica.store.write(opening(created), org=ORG, about=created.id), HANGS)
+            await asyncio.wait_for(replica.store.write(opening(created), org=ORG, about=created.id), 10)
             assert await replica.read(created.id) == created
             assert proxy.swallows == len(runs) == index + 1
     assert look(postgres_url, "SELECT count(*) FROM requests") == [(many + 1,)]
@@ -272,7 +271,7 @@ async def test_a_commit_that_died_unanswered_is_not_taken_for_done(postgres_url:
         with behind(postgres_url) as owner:
             owner.execute(_DIES_IN_COMMIT)
         runs = note_runs(replica)
-        answer = await asyncio.wait_for(call(replica, request), HANGS)
+        answer = await asyncio.wait_for(call(replica, request), 10)
         assert not isinstance(answer, AssentError), answer
         assert (answer.state, answer.version) == (state, before + 1)
         assert await replica.read(request.id) == answer
@@ -290,7 +289,7 @@ async def test_a_creation_that_died_in_its_commit_is_there_when_it_is_answered(
         with behind(postgres_url) as owner:
             owner.execute(_DIES_IN_COMMIT)
         created = a_request("req_new", call=a_call(session="new"), now=now)
-        await asyncio.wait_for(replica.store.write(opening(created), org=ORG, about=created.id), HANGS)
+        await asyncio.wait_for(replica.store.write(opening(created), org=ORG, about=created.id), 10)
         assert await replica.read(created.id) == created
     assert look(postgres_url, "SELECT last_value FROM commits") == [(2,)]
     assert faults(postgres_url) == []
@@ -301,7 +300,7 @@ async def test_a_read_that_was_not_answered_is_simply_read_again(postgres_url: s
     async with fault_proxy(postgres_url) as (proxy, through), replicas(through, tmp_path, most=1) as [replica]:
         request = await _prepared(replica, 0, votes=0)
         proxy.swallow_reply("SELECT requests.id")
-        assert await asyncio.wait_for(replica.read(request.id), HANGS) == request
+        assert await asyncio.wait_for(replica.read(request.id), 2) == request
         assert proxy.swallows == 1
 
 
@@ -312,7 +311,7 @@ async def test_when_the_server_cannot_be_asked_the_caller_is_told_to_look(postgr
         request = await _prepared(replica, 0, votes=0)
         proxy.swallow_reply("COMMIT")
         proxy.refusing = True
-        answer = await asyncio.wait_for(replica.vote(request, ANN), HANGS)
+        answer = await asyncio.wait_for(replica.vote(request, ANN), 30)
         assert isinstance(answer, UnavailableError)
         proxy.refusing = False
         assert (await replica.vote(request, ANN)).state is State.APPROVED  # he looks, and finds his own vote there
@@ -330,7 +329,7 @@ async def test_a_commit_whose_fate_the_server_has_forgotten_is_not_repeated(
         monkeypatch.setattr(replica.store.dialect, "fate", lambda *_: CommitFate.UNKNOWN)
         runs = note_runs(replica)
         proxy.swallow_reply("COMMIT")
-        answer = await asyncio.wait_for(replica.vote(request, ANN), HANGS)
+        answer = await asyncio.wait_for(replica.vote(request, ANN), 30)
         assert isinstance(answer, UnavailableError)
         assert runs == [request.id]
         assert (await replica.read(request.id)).state is State.APPROVED
@@ -365,7 +364,7 @@ async def test_what_is_decided_on_one_replica_wakes_a_waiter_on_another(postgres
             await until("it waits", lambda: look(postgres_url, _LISTENING) == [(2,)])
             await two.read(request)
             await one.decide("ann", request)
-            assert (await asyncio.wait_for(waiting, HANGS))["state"] == "approved"
+            assert (await asyncio.wait_for(waiting, 5))["state"] == "approved"
 
 
 @requirement("F-06")
@@ -378,7 +377,7 @@ async def test_the_slow_poll_wakes_a_waiter_whose_notification_was_lost(postgres
             silent.store.dialect.notify = lambda *_: None  # type: ignore[method-assign]
             found = await silent.read(request["id"])
             assert (await silent.vote(found, ANN)).state is State.APPROVED
-        assert (await asyncio.wait_for(waiting, HANGS))["state"] == "approved"
+        assert (await asyncio.wait_for(waiting, 5))["state"] == "approved"
 
 
 _LISTENING = "SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN assent' AND datname = current_database()"
@@ -450,10 +449,10 @@ async def test_a_database_stopped_at_once_under_load_loses_nothing_that_was_ackn
             stop = asyncio.Event()
 
             agents = [asyncio.ensure_future(agent(f"{index}-{n}", stop)) for n in range(6)]
-            await until("decisions flow", more_than(decided), seconds=HANGS)
+            await until("decisions flow", more_than(decided), seconds=20)
             await asyncio.to_thread(server.stop_at_once)
             await asyncio.to_thread(server.start)
-            await until("it is ready again by itself", more_than(decided), seconds=HANGS)
+            await until("it is ready again by itself", more_than(decided), seconds=30)
             stop.set()
             await asyncio.gather(*agents)
         states = dict(look(url, "SELECT id, state FROM requests"))
@@ -489,7 +488,7 @@ async def test_a_decision_is_acknowledged_only_behind_its_commit_which_the_stop_
             assert not deciding.done()
             await asyncio.to_thread(server.stop_at_once)
         await asyncio.to_thread(server.start)
-        said = await asyncio.wait_for(deciding, HANGS)  # the lock went with its holder: it is decided anew, or refused
+        said = await asyncio.wait_for(deciding, 20)  # the lock went with its holder: it is decided anew, or refused
         state = look(url, "SELECT state FROM requests")[0][0]
         assert (said.status_code, state) in {(200, "approved"), (503, "pending")}
         assert faults(url) == []
@@ -515,7 +514,7 @@ async def test_a_transaction_number_that_the_crash_gives_out_again_confirms_noth
             while given < ours:
                 row = other.execute("SELECT pg_current_xact_id()::text").fetchone()
                 given = int(row[0]) if row else ours
-        said = await asyncio.wait_for(deciding, HANGS)
+        said = await asyncio.wait_for(deciding, 20)
 
         assert (said.status_code, look(url, "SELECT state FROM requests")[0][0]) in {
             (200, "approved"),

@@ -15,7 +15,6 @@ from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedEr
 from tests.durability.invariants import faults
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.memory_platform import MemoryChannel
-from tests.fixtures.patience import HANGS
 from tests.fixtures.shared_messages import click_on, items_of, places_of
 from tests.requirements import requirement
 
@@ -108,7 +107,7 @@ async def work(gateway: Gateway, *, leases: bool) -> None:
 
 
 async def drained(gateway: Gateway) -> None:
-    async with asyncio.timeout(HANGS):
+    async with asyncio.timeout(60):
         while gateway.rows("SELECT 1 FROM outbox WHERE status = 'queued'"):
             await work(gateway, leases=True)
             await asyncio.sleep(0.01)

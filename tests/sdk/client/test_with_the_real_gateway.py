@@ -20,6 +20,7 @@ from assent import (
     guarded,
     resume,
 )
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.sdk.command.claude_program import ClaudeCode, find_program, printed_settings
 from tests.sdk.command.claude_program import finish as finish_claude
@@ -70,7 +71,8 @@ def test_a_waiting_hook_comes_back_to_its_request_through_a_killed_gateway(real:
 @requirement("F-07")
 def test_a_call_asked_again_joins_its_request(real: RealGateway, tmp_path: Path) -> None:
     hook = HookLine(url=real.url, key=real.key, folder=tmp_path)
-    said = (hook.run(event(session="hook-3", call_id="toolu_1"), "--deadline", seconds) for seconds in ("6", "60"))
+    call = event(session="hook-3", call_id="toolu_1")
+    said = (hook.run(call, "--deadline", seconds, within=HANGS) for seconds in ("6", "60"))
     assert any("still waits" in each.reason for each in said)  # the second, where six seconds are too few to answer in
     real.decide(real.pending(session="hook-3"), "approve")
     assert hook.run(event(session="hook-3", call_id="toolu_2")).decision == "allow"

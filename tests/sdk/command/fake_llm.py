@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from tests.fixtures.patience import HANGS
-
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
@@ -45,7 +43,7 @@ class FakeLlm:
 
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
-        self._thread.join(HANGS)
+        self._thread.join(5)
         self._server.server_close()
 
     def elsewhere(self, path: str, asked: dict[str, Any]) -> tuple[bytes, str]:

@@ -75,7 +75,7 @@ def raw_server() -> Iterator[Callable[[Callable[[socket.socket], None]], str]]:
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
     for thread in threads:
-        thread.join(HANGS)
+        thread.join(5)
 
 
 @pytest.mark.parametrize("fault", FOREVER)
@@ -284,7 +284,7 @@ def test_a_host_that_stopped_reading_is_noticed_before_the_claim(gateway: StubGa
     gateway.arrived("get")
     assert process.stdout is not None
     process.stdout.close()
-    assert process.wait(HANGS) == 2
+    assert process.wait(5) == 2
     close(process)
     assert gateway.only.state == "pending"
     assert gateway.count("claim") == 0
@@ -323,7 +323,7 @@ def test_a_closed_stdout_is_not_mistaken_for_a_socket(gateway: StubGateway, hook
 
 def test_a_host_that_never_ends_the_event_gets_a_no_by_the_deadline(hook: HookLine) -> None:
     process = hook.start("--deadline", "0.5")
-    assert process.wait(HANGS) == 2
+    assert process.wait(10) == 2
     assert process.stderr is not None
     assert b"ran out of time" in process.stderr.read()
     close(process)
@@ -365,7 +365,7 @@ def test_a_hook_without_memory_says_no(gateway: StubGateway, hook: HookLine) -> 
         out, _ = process.communicate(content, timeout=HANGS)
     except BrokenPipeError:
         out = b""
-    assert process.wait(HANGS) != 0
+    assert process.wait(240) != 0
     assert out == b""
 
 

@@ -20,7 +20,6 @@ from app.domain.identity.seals import Seals
 from examples.ledger.book import Book
 from tests.durability.gateway_process import SECRET, scene, until
 from tests.durability.invariants import faults
-from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.requirements import requirement
 from tests.sdk.executor.asking_bank import STRIPE, AskingBank, served
@@ -72,7 +71,7 @@ class Bank:
 
     async def dies(self, place: str) -> None:
         async with self.executor(place) as process:
-            assert await asyncio.wait_for(process.wait(), HANGS) == -signal.SIGKILL
+            assert await asyncio.wait_for(process.wait(), 20) == -signal.SIGKILL
 
     def payments(self, request: dict[str, Any]) -> int:
         return sum(payment.reference == request["arguments"]["reference"] for payment in self.book.payments())
@@ -91,7 +90,7 @@ async def paying(url: str, folder: Path) -> AsyncIterator[tuple[Gateway, Bank]]:
         bank = Bank(Book(folder / "ledger.db", funds=FUNDS), environ)
         ledger = await bank.start("examples.ledger", str(folder / "ledger.db"))
         assert ledger.stdout is not None
-        environ["LEDGER_URL"] = (await asyncio.wait_for(ledger.stdout.readline(), HANGS)).decode().strip()
+        environ["LEDGER_URL"] = (await asyncio.wait_for(ledger.stdout.readline(), 20)).decode().strip()
         try:
             yield gateway, bank
         finally:
@@ -120,7 +119,7 @@ async def leases_run_out(url: str) -> None:
 
     Again and again: a claim that was under way when its sender died is recorded a moment later.
     """
-    async with asyncio.timeout(HANGS):
+    async with asyncio.timeout(30):
         while "executing" in states(url).values():
             with behind(url) as connection:
                 moved = connection.execute(
@@ -181,7 +180,7 @@ async def test_killed_at_any_step_there_is_one_payment_or_none_and_every_unknown
                 await a_person_says_it_failed(gateway, request)
         async with bank.executor() as process:  # and nothing is left for anybody
             process.terminate()
-            await asyncio.wait_for(process.wait(), HANGS)
+            await asyncio.wait_for(process.wait(), 20)
         assert [bank.payments(request) for request in left.values()] == [0, 0, 1, 1, 1, 1, 1]
         assert look(url, "SELECT count(*) FROM executions GROUP BY request_id HAVING count(*) > 1") == []
 
@@ -194,9 +193,9 @@ async def test_killed_with_the_approval_that_its_wait_brought_nothing_is_paid_an
         request = await asked(gateway, 1)
         async with bank.executor("taken.after") as process:
             assert process.stdout is not None
-            assert await asyncio.wait_for(process.stdout.readline(), HANGS) == b"waits\n"
+            assert await asyncio.wait_for(process.stdout.readline(), 20) == b"waits\n"
             assert (await gateway.decide("ann", request)).json()["state"] == "approved"
-            assert await asyncio.wait_for(process.wait(), HANGS) == -signal.SIGKILL
+            assert await asyncio.wait_for(process.wait(), 20) == -signal.SIGKILL
         await leases_run_out(sqlite_url)
         async with bank.executor():
             await until("it is known as unknown", lambda: states(sqlite_url)[request["id"]] == "unknown")
@@ -226,7 +225,7 @@ async def test_hundreds_of_deaths_leave_one_payment_for_each_approval_that_was_u
             await until(
                 "nothing is open but unknown", lambda: not {"approved", "executing"} & set(states(url).values())
             )
-            await until("what was paid is known", lambda: _all_found(bank, requests, states(url)), seconds=HANGS)
+            await until("what was paid is known", lambda: _all_found(bank, requests, states(url)), seconds=120)
         for request in requests:
             found = await gateway.read(request)
             assert found["state"] in {"succeeded", "unknown"}

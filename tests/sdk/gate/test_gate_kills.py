@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.fixtures import forked
-from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.sdk.real_gateway import RealGateway
 
@@ -47,7 +46,7 @@ class Agent:
         return forked.start("tests.sdk.gate.agent_process", *words, env=self._environ, cwd=self._folder)
 
     def said(self, process: Forked) -> dict[str, Any]:
-        assert process.wait(HANGS) == 0
+        assert process.wait(20) == 0
         return json.loads((self._folder / "said.txt").read_text())
 
     @property
@@ -65,11 +64,11 @@ def test_a_killed_agent_that_replays_its_call_is_told_what_is_known(
     agent, call, before = Agent(real, tmp_path), f"toolu_{place}", len(real.requests())
     killed = agent.start(call, place)
     if place == "pending":
-        assert killed.wait(HANGS) == SIGKILLED
+        assert killed.wait(20) == SIGKILLED
         real.decide(real.pending(), "approve")
     else:
         real.decide(real.pending(), "approve")
-        assert killed.wait(HANGS) == SIGKILLED
+        assert killed.wait(20) == SIGKILLED
     said = agent.said(agent.start(call))
     assert (said["kind"], agent.paid) == (kind, payments)
     assert words in said["words"]

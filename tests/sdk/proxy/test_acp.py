@@ -69,7 +69,7 @@ class Between:
             self.gateway.decide(list(self.gateway.rows)[-1], decided, reason="not here")
 
     async def told(self, seen: list[bytes], count: int = 1) -> Any:
-        with anyio.fail_after(HANGS):
+        with anyio.fail_after(5):
             while len(seen) < count:  # noqa: ASYNC110 - filled by other tasks
                 await anyio.sleep(0.01)
         return json.loads(seen[count - 1])
@@ -93,7 +93,7 @@ async def between(gateway: StubGateway, *tools: str) -> AsyncIterator[Between]:
         calls = AcpCalls(Gate(line), group, **ways, name="gemini", tools=tools, session="a-1")
         yield Between(gateway, calls, client, agent)
         await calls.server_over()
-        await calls.settled(within=HANGS)
+        await calls.settled(within=5.0)
         group.cancel_scope.cancel()
 
 
@@ -211,7 +211,7 @@ def test_as_a_program_it_answers_its_agent(gateway: StubGateway, tmp_path: Path)
         [*words, sys.executable, "-c", agent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert process.stderr is not None
-    gateway.arrived("check", within=HANGS)
+    gateway.arrived("check", within=30.0)
     gateway.decide("req_0001", "approved")
     told = process.stderr.readline()
     out, _ = process.communicate(timeout=HANGS)

@@ -17,7 +17,6 @@ import pytest
 from mcp.client import Client
 from mcp_types import ElicitResult
 
-from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.sdk.proxy.line import ProxyLine
 
@@ -43,7 +42,7 @@ def bank(tmp_path: Path) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = subprocess.Popen([sys.executable, str(BANK), str(tmp_path / "ledger"), str(port)])
-    end = time.monotonic() + HANGS
+    end = time.monotonic() + 30
     while time.monotonic() < end:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             break
@@ -65,7 +64,7 @@ def proxy(gateway: StubGateway, bank: str, tmp_path: Path) -> Iterator[str]:
     yield found[0]
     process.terminate()
     with process.stderr:
-        process.wait(HANGS)
+        process.wait(20)
 
 
 @pytest.mark.parametrize("era", ["legacy", "auto"])
@@ -122,7 +121,7 @@ async def test_clients_without_a_session_do_not_meet_in_the_ids_of_their_calls(
         await asyncio.to_thread(gateway.arrived, "check")
         paying_too = asyncio.ensure_future(other.call_tool("pay", {"payee": "ACME", "amount": 2}))
         await asyncio.to_thread(gateway.arrived, "check", 2)
-        async with httpx2.AsyncClient(trust_env=False, timeout=HANGS) as stranger:
+        async with httpx2.AsyncClient(trust_env=False) as stranger:
             await stranger.delete(proxy)  # ends no session, and so nobody's calls
             about = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
             for number in range(5):
@@ -142,7 +141,7 @@ def test_what_should_not_come_does_not_get_through(gateway: StubGateway, proxy: 
     def status(method: str = "POST", url: str = proxy, **said: Any) -> int:
         headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
         headers |= said.pop("headers", {})
-        return httpx2.request(method, url, headers=headers, trust_env=False, timeout=HANGS, **said).status_code
+        return httpx2.request(method, url, headers=headers, trust_env=False, timeout=10, **said).status_code
 
     assert status(json=CALL, headers={"host": "evil.example"}) == 403  # DNS rebinding
     assert status(json=CALL, headers={"host": "localhost"}) == 403

@@ -15,7 +15,6 @@ from assent.proxy.calls import Calls
 from assent.proxy.judge import Judge
 from assent.proxy.lines import lines
 from assent.proxy.naming import Naming
-from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.sdk.gateway_stub import KEY, StubGateway
 from tests.sdk.pace import quick_pace
@@ -56,7 +55,7 @@ class Wire:
         self.gateway.decide(list(self.gateway.rows)[number - 1], "approved")
 
     async def until(self, seen: list[bytes], count: int) -> None:
-        with anyio.fail_after(HANGS):
+        with anyio.fail_after(5):
             while len(seen) < count:  # noqa: ASYNC110 - filled by other tasks
                 await anyio.sleep(0.01)
 
@@ -80,7 +79,7 @@ async def wire(gateway: StubGateway, *, name: str | None = "bank", tools: tuple[
         yield Wire(gateway, calls, client, server)
         await calls.client_over()
         await calls.server_over()
-        await calls.settled(within=HANGS)
+        await calls.settled(within=5.0)
         group.cancel_scope.cancel()
 
 

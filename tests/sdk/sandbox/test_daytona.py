@@ -12,7 +12,6 @@ import pytest
 from assent.hooks.contract.sandbox import SandboxFault
 from assent.sandbox.daytona import DaytonaSandbox
 from assent.sandbox.providers import Sandboxes
-from tests.fixtures.patience import HANGS
 from tests.sdk.sandbox.daytona_stand_in import KEY, DaytonaStandIn
 from tests.sdk.sandbox.jobs import context, routing
 
@@ -158,7 +157,7 @@ async def test_cancelling_deletes_the_sandbox_and_stays_a_cancellation(daytona: 
     await daytona.arrival("logs")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, HANGS)
+        await asyncio.wait_for(task, 5)
     assert daytona.deleted == ["sb-0"]
 
 
@@ -169,7 +168,7 @@ async def test_cancelling_while_the_sandbox_is_being_made_does_not_lose_it(dayto
     task.cancel()
     daytona.release()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, HANGS)
+        await asyncio.wait_for(task, 5)
     assert (daytona.deleted, daytona.commands) == (["sb-0"], [])
 
 

@@ -12,7 +12,6 @@ import pytest
 from assent.hooks.contract.sandbox import SandboxFault
 from assent.sandbox.e2b import E2BSandbox
 from assent.sandbox.providers import Sandboxes
-from tests.fixtures.patience import HANGS
 from tests.sdk.sandbox.e2b_stand_in import KEY, E2BStandIn
 from tests.sdk.sandbox.jobs import context, routing
 
@@ -145,7 +144,7 @@ async def test_cancelling_kills_the_sandbox_and_stays_a_cancellation(e2b: E2BSta
     await e2b.arrival("start")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, HANGS)
+        await asyncio.wait_for(task, 5)
     assert e2b.killed == ["isb0"]
 
 
@@ -156,7 +155,7 @@ async def test_cancelling_while_the_sandbox_is_being_made_does_not_lose_it(e2b: 
     task.cancel()
     e2b.release()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, HANGS)
+        await asyncio.wait_for(task, 5)
     assert (e2b.killed, e2b.started) == (["isb0"], [])
 
 

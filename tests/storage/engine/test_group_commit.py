@@ -26,7 +26,7 @@ from app.storage.requests.seen_before import remember_key
 from app.storage.trail.audit_chain import get_head, list_events
 from app.usecases.writing.carry_out import carry_out
 from tests.domain.samples import a_request, vote
-from tests.fixtures.patience import HANGS, eventually
+from tests.fixtures.patience import eventually
 from tests.requirements import requirement
 from tests.storage.rig import ORG, ManualClock, given_request, look, manual_dialect, opening
 
@@ -52,7 +52,7 @@ class Watched:
     def execute(self, statement: str, *arguments: Any) -> Any:
         word = statement.split(maxsplit=1)[0]
         if word == "COMMIT":
-            assert self._gate.wait(HANGS)
+            assert self._gate.wait(5)
         if word in {"BEGIN", "COMMIT"}:
             self._said.append(word)
         return self._real.execute(statement, *arguments)
@@ -94,17 +94,17 @@ class WatchedStore:
 
         def busy(_: Tx) -> None:
             entered.set()
-            assert release.wait(HANGS)
+            assert release.wait(5)
 
         first = asyncio.ensure_future(self.store.write(busy, org=ORG))
-        assert await asyncio.to_thread(entered.wait, HANGS)
+        assert await asyncio.to_thread(entered.wait, 5)
         del self.said[:], self.batches[:]
         known = [unit if isinstance(unit, About) else About("", unit) for unit in units]
         waiting = [asyncio.ensure_future(self.store.write(u.unit, org=u.org, about=u.request_id)) for u in known]
         await asyncio.sleep(0)  # each has handed in its unit
         release.set()
         await first
-        return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), HANGS)
+        return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
 
     async def notes(self) -> list[str]:
         events = await self.store.read(lambda tx: list_events(tx, after=-1, most=1_000), org=ORG)
@@ -249,13 +249,13 @@ async def test_nobody_is_answered_before_the_commit(database_url: str) -> None:
             return "a"
 
         answer = asyncio.ensure_future(stage.store.write(unit, org=ORG))
-        assert await asyncio.to_thread(ran.wait, HANGS)
+        assert await asyncio.to_thread(ran.wait, 5)
         done, _ = await asyncio.wait({answer}, timeout=0.05)
         assert not done
         assert stage.batches == []
         assert await stage.notes() == []  # readers see nothing of it either
         stage.gate.set()
-        assert await asyncio.wait_for(answer, HANGS) == "a"
+        assert await asyncio.wait_for(answer, 5) == "a"
         assert await stage.notes() == ["a"]
 
 
@@ -293,7 +293,7 @@ async def test_a_caller_that_went_away_changes_nothing_for_the_others(database_u
         await asyncio.sleep(0)
         gone.cancel()
         stage.gate.set()
-        assert await asyncio.wait_for(stays, HANGS) == "stays"
+        assert await asyncio.wait_for(stays, 5) == "stays"
         assert sorted(await stage.notes()) == ["gone", "stays"]  # what was handed in stands
 
 
@@ -314,8 +314,8 @@ async def test_a_stopped_store_takes_nothing_more_but_finishes_what_it_has(datab
         with pytest.raises(UnavailableError):
             await asyncio.wait_for(stage.store.write(note("late"), org=ORG), 1)
         stage.gate.set()
-        assert len(await asyncio.wait_for(asyncio.gather(*waiting), HANGS)) == 5
-        await asyncio.wait_for(stopping, HANGS)
+        assert len(await asyncio.wait_for(asyncio.gather(*waiting), 5)) == 5
+        await asyncio.wait_for(stopping, 5)
 
 
 async def test_requests_of_a_batch_are_read_together_and_a_second_unit_reads_anew(
@@ -375,7 +375,7 @@ async def test_a_database_that_is_away_is_tried_once_for_all_who_wait(database_u
     waiting = [asyncio.ensure_future(store.write(note("never"), org=ORG)) for _ in range(20)]
     await asyncio.sleep(0)
     store.start()
-    answers = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), HANGS)
+    answers = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
     await store.stop()
     assert all(isinstance(answer, UnavailableError) for answer in answers)
     assert len(tries) == 1
@@ -463,7 +463,7 @@ async def test_what_a_batch_has_not_come_to_goes_before_whatever_came_later(
             return work
 
         await stage.together(About("", unit("a", then="late"), ORG), About("", unit("z"), "zebra"))
-        await asyncio.wait_for(asyncio.gather(*later), HANGS)
+        await asyncio.wait_for(asyncio.gather(*later), 5)
     assert ran == ["a", "z", "late"]
 
 
@@ -476,16 +476,16 @@ async def test_a_store_that_is_to_stop_ends_what_a_batch_has_not_come_to(
 
         def busy(_: Tx) -> None:
             entered.set()
-            assert release.wait(HANGS)
+            assert release.wait(5)
 
         waiting: list[asyncio.Future[Any]] = [asyncio.ensure_future(stage.store.write(busy, org=ORG))]
-        assert await asyncio.to_thread(entered.wait, HANGS)
+        assert await asyncio.to_thread(entered.wait, 5)
         waiting += [asyncio.ensure_future(stage.store.write(note(name), org=ORG)) for name in "abc"]
         await asyncio.sleep(0)
         stopped = asyncio.ensure_future(stage.store.stop())
         await asyncio.sleep(0)
         release.set()
-        await asyncio.wait_for(asyncio.gather(*waiting, stopped), HANGS)
+        await asyncio.wait_for(asyncio.gather(*waiting, stopped), 5)
         assert [each.result() for each in waiting[1:]] == ["a", "b", "c"]
 
 

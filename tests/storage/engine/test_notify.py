@@ -15,7 +15,6 @@ from app.storage.engine.dialect import from_us, to_us
 from app.storage.statements.payloads import CHANNEL, payloads
 from app.workers.notifications import Notifications
 from tests.domain.samples import START, vote
-from tests.fixtures.patience import HANGS
 from tests.storage.rig import ORG, ManualClock, given_request, open_store, stepping
 
 SERVER_LIMIT = 8_000  # bytes; PostgreSQL refuses a payload of so many
@@ -48,7 +47,7 @@ async def test_another_replica_hears_of_a_commit_that_changed_something(postgres
     listener = Notifications(postgres_url, heard=heard.put_nowait, missed=connected.set)
     listening = asyncio.ensure_future(listener.run())
     try:
-        await asyncio.wait_for(connected.wait(), HANGS)
+        await asyncio.wait_for(connected.wait(), 5)
         async with open_store(postgres_url, ManualClock()) as store:
             for index in range(3):
                 await given_request(store, f"req_{index}")  # opening wakes nobody: nobody can wait for it yet
@@ -57,7 +56,7 @@ async def test_another_replica_hears_of_a_commit_that_changed_something(postgres
                 org=ORG,
                 about="req_1",
             )
-        assert await asyncio.wait_for(heard.get(), HANGS) == [(ORG, "req_1")]
+        assert await asyncio.wait_for(heard.get(), 5) == [(ORG, "req_1")]
         assert heard.empty()
     finally:
         listening.cancel()

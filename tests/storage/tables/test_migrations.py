@@ -19,7 +19,6 @@ from app.storage.tables.guards import cut_statements, removal_statements, statem
 from app.storage.tables.tables import ORG_TABLES, metadata, whole_metadata
 from migrations import run
 from migrations.state import NEWEST, engine_of, find_present
-from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import behind, look
 from tests.storage.tables.only_adds import look_at, taken_away
@@ -213,7 +212,7 @@ def test_of_two_migrations_at_once_one_waits_and_then_finds_it_done(empty_url: s
     def hear(line: str) -> None:
         told[0].append(line)
         first_step.set()
-        assert may_go_on.wait(HANGS)
+        assert may_go_on.wait(30)
 
     waits = threading.Event()
 
@@ -223,13 +222,13 @@ def test_of_two_migrations_at_once_one_waits_and_then_finds_it_done(empty_url: s
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(run.bring, empty_url, told=hear)
-        assert first_step.wait(HANGS)
+        assert first_step.wait(30)
         second = pool.submit(run.bring, empty_url, told=hear_second)
-        assert waits.wait(HANGS)
+        assert waits.wait(30)
         assert not second.done()
         may_go_on.set()
         for each in (first, second):
-            each.result(HANGS)
+            each.result(60)
     assert len(told[0]) == len(run.known())
     assert told[1] == ["another migration is under way: waiting for it"]
     assert differences(empty_url) == []

@@ -16,7 +16,6 @@ from app.abilities.directories import ReportsTo
 from app.usecases.platforms.fetch_groups import FetchGroups
 from app.usecases.platforms.hearing import Hearing
 from app.workers.timers import Timers, _Interval  # pyright: ignore[reportPrivateUsage]
-from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import ManualClock
 
@@ -74,12 +73,12 @@ async def test_ticks_go_on_when_the_wall_clock_steps_and_the_step_is_logged(wall
     timers.start()
     try:
         for name in ("sweep", "reload"):
-            await asyncio.wait_for(ticks[name].get(), HANGS)
+            await asyncio.wait_for(ticks[name].get(), 10)
         assert ticks["rare"].empty()
         with capture_logs() as logged:
             wall.set_by = timedelta(seconds=seconds)
             for name in ("sweep", "sweep", "sweep", "reload", "reload", "rare"):  # at once, and then again
-                await asyncio.wait_for(ticks[name].get(), HANGS)
+                await asyncio.wait_for(ticks[name].get(), 10)
         [step] = [line for line in logged if line["event"] == "clock.stepped"]
         assert abs(step["seconds"] - seconds) < 2
         assert step["log_level"] == "warning"
@@ -100,7 +99,7 @@ async def test_clocks_that_agree_make_no_step(wall: Wall) -> None:
         timers.start()
         for _ in range(5):
             wall.set_by += timedelta(milliseconds=2)  # slewed, as time servers do
-            await asyncio.wait_for(seen.get(), HANGS)
+            await asyncio.wait_for(seen.get(), 10)
         timers.stop()
     assert not [line for line in logged if line["event"] == "clock.stepped"]
 
