@@ -6,9 +6,11 @@ call, turns it into one of the `Inbound` values, and renders the answer that a u
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -35,8 +37,7 @@ class IdFactory(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageRef:
+class MessageRef(Struct, frozen=True, kw_only=True):
     """Where one card lives: everything a click on it must match, and all that is needed to edit it.
 
     `app_id` and `tenant` are "" where the platform's answer does not tell them.
@@ -48,8 +49,7 @@ class MessageRef:
     message_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Post:
+class Post(Struct, frozen=True, kw_only=True):
     """A card to be put into a chat; or, where `chat_id` is a person's account id, into that person's own.
 
     `key` (at most 50 characters, the same for every attempt at this revision) is what the platform's own deduplication,
@@ -61,8 +61,7 @@ class Post:
     key: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(Struct, frozen=True, kw_only=True):
     """A few words under a card, for what changes a card does not ring a bell. Plain text, never markup.
 
     `mentions` are account ids of ours, whom the platform is to notify. `key` as in `Post`.
@@ -88,8 +87,7 @@ class AccountStatus(StrEnum):
         return self in {AccountStatus.ACTIVE, AccountStatus.UNKNOWN}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(Struct, frozen=True, kw_only=True):
     """A platform account, by its immutable id."""
 
     tenant: str  # the workspace or company, by the platform's own id; "" where the platform did not tell
@@ -98,8 +96,7 @@ class Account:
     withheld: str = ""  # where the status is unknown: what the platform did not tell, and how to mend that
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InboundCall:
+class InboundCall(Struct, frozen=True, kw_only=True):
     """An HTTP call of a platform, exactly as it came. Header names are lower-cased; a name may come twice."""
 
     headers: tuple[tuple[str, str], ...]
@@ -111,31 +108,27 @@ class InboundCall:
         return values[0] if len(values) == 1 else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpAnswer:
+class HttpAnswer(Struct, frozen=True, kw_only=True):
     """What the platform is told, within its three seconds. `body` is JSON (a dict), or empty."""
 
     status: int = 200
     body: dict[str, object] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Challenge:
+class Challenge(Struct, frozen=True, kw_only=True):
     """The platform tries whether the address is ours; `answer` is what it wants to hear."""
 
     answer: HttpAnswer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ignored:
+class Ignored(Struct, frozen=True, kw_only=True):
     """A genuine call that asks nothing of us; answered with an empty 200, unless the platform wants to hear more."""
 
     why: str
     answer: HttpAnswer = field(default_factory=HttpAnswer)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Click:
+class Click(Struct, frozen=True, kw_only=True):
     """A verified press of one of our buttons.
 
     What is asked (of which request) is sealed in `token`. `message_id` is "" when the platform does
@@ -183,7 +176,7 @@ class _Shown:
         vars(outcome)["_card"] = card
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ClickOutcome:
     """The answer to a click: one sentence for the person who clicked, and the card as it is now, where there is one.
 
@@ -192,9 +185,9 @@ class ClickOutcome:
     """
 
     result: ClickResult
-    sentence: str = field(repr=False)
+    sentence: str = dataclasses.field(repr=False)
     card: _Shown = _Shown()
-    link: str = field(default="", repr=False)
+    link: str = dataclasses.field(default="", repr=False)
 
 
 class Severity(StrEnum):
@@ -205,8 +198,7 @@ class Severity(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One line of `assent doctor`: what was looked at, how it stands, and how to mend it."""
 
     severity: Severity

@@ -13,13 +13,13 @@ import os
 import socket
 import sys
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
 import structlog
 import uvicorn
+from msgspec.structs import replace
 
 from app.api.intake.connections import ConnectionWatch, connections_allowed
 from app.clock import SystemClock

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,16 +32,14 @@ class SpecRefusedError(Exception):
         self.mend = mend
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Pace(Struct, frozen=True, kw_only=True):
     """How fast something may be done: `burst` at once, and then one every so often."""
 
     every: timedelta
     burst: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """What a platform can carry, for how long, and how fast.
 
     The properties of `app.ports.Channel` of the same names say more. `posts` is the pace in one chat, `edits` that of
@@ -54,8 +54,7 @@ class Limits:
     edits: Pace | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
+class Setup(Struct, frozen=True, kw_only=True):
     """The command that tells people how to set a platform up: ``assent <kind> <name>``.
 
     `tell` gets the channel's name in assent.yaml, the gateway's address ("" if it was not given) and one of `receives`
@@ -73,8 +72,7 @@ class Setup:
     switches: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class Need(Struct, frozen=True, kw_only=True):
     """A variable that a first channel refers to: its name, where a person finds its value, and one that would do."""
 
     name: str
@@ -82,8 +80,7 @@ class Need:
     example: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Starter:
+class Starter(Struct, frozen=True, kw_only=True):
     """What `assent init` writes of a first channel.
 
     `lines` are the lines of YAML below the channel's name, ``type`` first; all that differs from one installation to

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+from msgspec.structs import replace
 
 from app.container import Container
 from app.domain.lifecycle.lifecycle import opened

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, cast
+
+from msgspec.structs import replace
 
 from app.domain.call.tool import Tool, title_for
 from app.domain.call.tool_call import ToolCall, binding_digest, call_digest

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
+
+from msgspec.structs import replace
 
 from app.domain.call.switch import PAUSE, Switch
 from app.domain.call.tool import Tool, title_for
@@ -130,7 +132,7 @@ def _unasked(request: ConfirmationRequest) -> ConfirmationRequest:
 
 def _with_result() -> Tool:
     labels = {**TOOL.labels, "receipt": {"en": "Receipt", "zh": "回单号"}}
-    return replace(TOOL, enforced=True, result=("receipt",), labels=labels)
+    return dataclasses.replace(TOOL, enforced=True, result=("receipt",), labels=labels)
 
 
 def _run(request: ConfirmationRequest) -> ConfirmationRequest:

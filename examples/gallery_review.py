@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from app.console.deciding import values_of
 from app.console.pages import SERVED, draw, static_text

@@ -6,8 +6,9 @@ is the core's to say. A channel whose platform has no such directory implements 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from app.ports import Account
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportsTo:
+class ReportsTo(Struct, frozen=True, kw_only=True):
     """Whom the directory names as somebody's manager, by account; "" where it says that there is none."""
 
     account_id: str = ""
@@ -40,8 +40,7 @@ class ReportingChannel(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class Member(Struct, frozen=True, kw_only=True):
     """Who an account is, where nobody wrote that down: how it stands, and the e-mail that the platform vouches for.
 
     `email` is "" where there is none, or none that is verified.

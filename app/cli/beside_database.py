@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
+from msgspec import Struct
 from pydantic import ValidationError
 
 from app.clock import SystemClock
@@ -198,8 +198,7 @@ def database_or_exit(url: str) -> Generator[None]:
         raise typer.Exit(code=2) from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class Beside(Struct, frozen=True, kw_only=True):
     """What a command works with, in the scope of one org."""
 
     org: str

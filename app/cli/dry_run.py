@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import typer
+from msgspec import Struct
 
 from app.clock import SystemClock
 from app.domain.errors import BadJsonError, InvalidError
@@ -58,8 +59,7 @@ class Call(NamedTuple):
     cwd: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DryRun:
+class DryRun(Struct, frozen=True, kw_only=True):
     """What calls are tried on: hooks, and the rules of a file if there is one."""
 
     hooks: HookRegistry

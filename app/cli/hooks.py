@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 # Everything else is imported where it runs: `assent check` stands in people's hooks and CI, and must start at once.
 hooks_app = typer.Typer(no_args_is_help=True, help="Hooks.")

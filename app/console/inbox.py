@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
@@ -65,8 +66,7 @@ def inbox_router(c: ConsoleVerbs) -> Router:
     return router
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """What became of one request that was marked."""
 
     what: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
 
 from app.domain.rules.policy import UnknownTools
 from assent.hooks.declared.build import build
@@ -47,8 +48,7 @@ class OrgFile(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Supplies:
+class Supplies(Struct, frozen=True, kw_only=True):
     """What the gateway hands to the ready hooks: its counters, and its read-only switch."""
 
     counters: Counters | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.usecases.console.decide_page import DecideOnPage
 from app.usecases.console.do_other import DoOther
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from app.usecases.signing_in.issuer import Issuers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsoleVerbs:
+class ConsoleVerbs(Struct, frozen=True, kw_only=True):
     """One field a use case."""
 
     sessions: Sessions

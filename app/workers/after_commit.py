@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
 
 from app.telemetry.logs import log_records
 
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from app.workers.channel_work import ChannelWork
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AfterCommit:
+class AfterCommit(Struct, frozen=True, kw_only=True):
     """Everybody who is told, of this gateway's own commits and of what others say of theirs."""
 
     waiters: Waiters

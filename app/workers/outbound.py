@@ -10,9 +10,10 @@ import asyncio
 import re
 import socket
 import ssl
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from app.domain.text.addresses import why_not
 from app.usecases.platforms.send_webhooks import NotTakenError
@@ -37,8 +38,7 @@ async def resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Message:
+class _Message(Struct, frozen=True, kw_only=True):
     """What is sent; `most` bytes of the answer are read, nothing beside its status for 0."""
 
     method: str

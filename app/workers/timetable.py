@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import structlog
+from msgspec import Struct
 
 from app.domain.errors import UnavailableError
 from app.usecases.reading.keys import USES_NOTED_EVERY
@@ -56,8 +56,7 @@ _RELOAD: Final = timedelta(seconds=2)
 _RETENTION: Final = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timetable:
+class Timetable(Struct, frozen=True, kw_only=True):
     """Whom it asks to do each of them; `tick` and `poll` are the spans that are settings."""
 
     tick: timedelta

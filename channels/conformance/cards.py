@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from app.domain.card.card import Buttons, Card, Fact, Tone
 from app.domain.card.form import Field, Form

@@ -7,12 +7,13 @@ return paper_harness()
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from app.domain.card.card import Fact
 from app.ports import (
@@ -172,7 +173,7 @@ class ChannelConformance:
         self, harness: Harness, gateway: StandInGateway
     ) -> None:
         ref = await post(harness)
-        gateway.outcome = replace(gateway.outcome, card=None)
+        gateway.outcome = dataclasses.replace(gateway.outcome, card=None)
         await harness.click_approve(ref)
         again = harness.channel.read(harness.calls[-1], now=harness.clock.now())
         harness.clock.advance(timedelta(seconds=1))

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, cast
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
+from msgspec import Struct
 
 from app.ports import CallbackRejectedError, Challenge, Click, HttpAnswer, Ignored
 from channels.feishu.controls import REASON_INPUT, own_fields
@@ -61,8 +62,7 @@ class Secrets:
     verification_tokens: tuple[str, ...] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audience:
+class Audience(Struct, frozen=True, kw_only=True):
     """Whose events we take: one app, and one tenant when it is pinned."""
 
     app_id: str

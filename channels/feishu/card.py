@@ -14,8 +14,9 @@ the call; and what does not fit without them either is refused.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
 
 from app.domain.card.card import Fact, Tone
 from app.ports import ContentRefusedError
@@ -45,8 +46,7 @@ _TEMPLATES = {Tone.WAITING: "orange", Tone.WARNED: "carmine", Tone.GOOD: "green"
 _COLOURS = {Tone.WAITING: "orange", Tone.WARNED: "carmine", Tone.GOOD: "green", Tone.BAD: "red", Tone.NEUTRAL: "grey"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layout:
+class _Layout(Struct, frozen=True, kw_only=True):
     """How the facts of a card are laid out."""
 
     large: Callable[[Sequence[Fact]], list[Json]]

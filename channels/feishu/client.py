@@ -22,8 +22,9 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from msgspec import Struct
 
 from app.ports import ChannelUnavailableError, EditClosedError
 from channels.feishu.details.failures import DEAD_TOKEN, UNKNOWN_PERSON, NoMessageError, classify, translate
@@ -53,8 +54,7 @@ _RENEW_BEFORE = 600.0  # half an hour before its end the platform already hands 
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentMessage:
+class SentMessage(Struct, frozen=True, kw_only=True):
     """Where a message went."""
 
     tenant_key: str
@@ -62,8 +62,7 @@ class SentMessage:
     message_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """Where the long connection is to be opened, and how the platform wants it kept."""
 
     url: str  # holds a ticket: a secret
@@ -71,8 +70,7 @@ class Endpoint:
     retry_seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sdk:
+class Sdk(Struct, frozen=True, kw_only=True):
     """The parts of the SDK in use, for `FeishuClient.call`. It carries no type marker, so its types end here."""
 
     lark: Any

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
-from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from app.spec import SpecRefusedError
@@ -86,7 +87,7 @@ def test_nobody_has_an_unknown_kind() -> None:
     ("value", "said"),
     [
         ({"kind": "pigeon"}, "the package pigeons has no app.spec.Spec at pigeons:SPEC, but dict"),
-        (replace(PIGEON, kind="dove"), 'calls its channel type "pigeon" outside and "dove" inside'),
+        (dataclasses.replace(PIGEON, kind="dove"), 'calls its channel type "pigeon" outside and "dove" inside'),
     ],
 )
 def test_what_is_no_spec_of_that_kind_is_refused(install: Callable[..., None], value: Any, said: str) -> None:
@@ -108,4 +109,4 @@ def test_what_is_no_spec_of_that_kind_is_refused(install: Callable[..., None], v
 )
 def test_a_spec_that_could_only_fail_later_is_not_made(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
-        replace(PIGEON, **wrong)
+        dataclasses.replace(PIGEON, **wrong)

@@ -5,12 +5,13 @@ The cards are the gallery's, drawn as each platform gets them; its stand-in has 
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.call.exhibit import read_evidence
 from app.domain.text.language import Language
@@ -93,7 +94,7 @@ def test_by_how_much_a_budget_is_exceeded_is_computed(platform_name: str, langua
     exhibit = payments(language)[0]
     assert exhibit.request.payments[0].amount == 80_000
     _, over = exhibit.request.cautions
-    alone = replace(exhibit, request=replace(exhibit.request, cautions=(over,)))
+    alone = dataclasses.replace(exhibit, request=replace(exhibit.request, cautions=(over,)))
     _, above, _ = drawn(platform_name, card_on(platform_name, alone, language))
     told = {
         Language.EN: "78,000 CNY over budget agent-day: 18,000 of 20,000 used",

@@ -8,11 +8,11 @@ import os
 import pty
 import re
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from app.cli.greeting import database_shown
 from app.domain.identity.api_key import ApiKey, Scope

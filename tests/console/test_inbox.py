@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.domain.lifecycle.lifecycle import opened

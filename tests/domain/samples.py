@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from app.domain.call.tool_call import ToolCall, binding_digest, call_digest
 from app.domain.lifecycle.execution import issue

@@ -9,7 +9,6 @@ warm, and the clock has moved on by a second, so that whatever is believed for h
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import os
 import sys
@@ -24,6 +23,8 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
+
+from msgspec.structs import asdict
 
 from app.storage.engine.lane import Lane
 from channels import registry
@@ -189,7 +190,7 @@ async def _follow_one(gateway: Gateway, recorder: _Recorder) -> dict[str, Trace]
     await _at_rest(gateway)
     pressed = gateway.platform.press(gateway.card(request), "U_ALICE", "approve")
     with patch.object(gateway.container.work, "nudge", lambda: None):
-        body = json.dumps(dataclasses.asdict(pressed))
+        body = json.dumps(asdict(pressed))
         call = gateway.http.post("/v1/channels/chat/callback", content=body, headers={"x-memory": "genuine"})
         found["click"], said = await recorder.follow(call)
         assert said.json()["result"] == "recorded", said.text

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from typing_extensions import TypedDict
 
 from app.domain.card.payments_shown import ShownPayments

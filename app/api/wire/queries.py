@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.errors import InvalidError
 from app.domain.request.request import State, Status
@@ -63,8 +64,7 @@ def text_of(request: Request, name: str, *, most: int) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListQuery:
+class ListQuery(Struct, frozen=True, kw_only=True):
     """Which requests are wanted."""
 
     filters: dict[str, str]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from app.api.wire.access import Access
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from app.usecases.upkeep.watch_schema import WatchSchema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
+class Services(Struct, frozen=True, kw_only=True):
     """One field a use case. The container fills it."""
 
     access: Access

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
+from msgspec import Struct
 
 from app.domain.request.action import VERBS, Verb
 
@@ -34,8 +34,7 @@ _TAKES = {
 """What an approval takes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class Desk(Struct, frozen=True, kw_only=True):
     """A line to the gateway, as the person or agent whose key it is."""
 
     client: httpx2.Client

@@ -6,11 +6,11 @@ Each answer is read the same way wherever it comes from, and a wrong one is told
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
 import typer
+from msgspec import Struct
 from pydantic import ValidationError
 
 from app.settings import Settings
@@ -39,8 +39,7 @@ class WrongAnswerError(ValueError):
     """An answer cannot be used; the text says what would be right."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """A tool that asks people: always, or above an amount."""
 
     tool: str
@@ -53,16 +52,14 @@ class Asked:
         return "*" in self.tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Platform:
+class Platform(Struct, frozen=True, kw_only=True):
     """Where cards go: a platform that says what its first channel looks like."""
 
     spec: Spec
     starter: Starter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
+class Answers(Struct, frozen=True, kw_only=True):
     """What the first configuration is made of. `platform` None: people decide by API and command line."""
 
     platform: Platform | None
@@ -70,8 +67,7 @@ class Answers:
     asked: tuple[Asked, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(Struct, frozen=True, kw_only=True):
     """What the options say; None where a person is asked, or the usual taken."""
 
     channel: str | None

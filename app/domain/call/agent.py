@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSettings:
+class AgentSettings(Struct, frozen=True, kw_only=True):
     """One agent's settings; an agent that the file does not name has these defaults.
 
     `inherit` False: as somebody's sub-agent it runs without the hooks and the gate of those that it descends from.

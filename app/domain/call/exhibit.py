@@ -11,9 +11,11 @@ import binascii
 import hashlib
 import re
 import unicodedata
-from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from app.domain.call.file_type import FileFaultError, MediaType, type_of
 from app.domain.errors import InvalidError
@@ -44,8 +46,7 @@ class ExhibitKind(StrEnum):
     FILE = "file"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exhibit:
+class Exhibit(Struct, frozen=True, kw_only=True):
     """One piece of a call's evidence: a link, or a file. `sha256` is of the link's address, or of the file's bytes."""
 
     kind: ExhibitKind
@@ -76,8 +77,7 @@ class Exhibit:
         return told if self.kind is ExhibitKind.LINK else told | {"media_type": self.media_type, "size": self.size}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
+class Offered(Struct, frozen=True, kw_only=True):
     """An exhibit as it comes in, with a file's content."""
 
     exhibit: Exhibit

@@ -7,17 +7,17 @@ the calls that came with the same one are known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequesterProof:
+class RequesterProof(Struct, frozen=True, kw_only=True):
     """Who asked, as an issuer of the file says. `person` is their e-mail, as people are compared."""
 
     person: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -15,8 +16,7 @@ PAUSE = "pause"
 """While it is on, nothing of what it names runs, and no approval of it is handed out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Switch:
+class Switch(Struct, frozen=True, kw_only=True):
     """One switch as it stands. `agent` "" stands for the whole org, `tool` "" for every tool."""
 
     name: str

@@ -9,9 +9,10 @@ All are SHA-256 over RFC 8785 canonical JSON.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.money.payment import bound_facts, payee_key, plain
 from app.domain.text.canonical import digest
@@ -31,8 +32,7 @@ SCHEMA = "assent.call.v1"
 _NEAR_SCHEMA = "assent.near.v1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True, kw_only=True):
     """One call as the gateway judges it: arguments are validated and have their defaults.
 
     `agent`, `org` and `owner` come from the agent's key. `session`, `call_id`, `requester` and `claim` are what the

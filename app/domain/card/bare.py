@@ -8,8 +8,9 @@ whole. As on every card that does not show the call whole, there is no Approve.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from app.domain.card.budget import withheld
 from app.domain.words.say import say

@@ -9,9 +9,10 @@ invisible and direction-changing characters stand as ``\\u{202E}``. Channels mus
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,16 +32,14 @@ class Tone(StrEnum):
     NEUTRAL = "neutral"  # grey: expired, cancelled, no longer of interest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(Struct, frozen=True, kw_only=True):
     """One labelled value."""
 
     label: str
     value: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Buttons:
+class Buttons(Struct, frozen=True, kw_only=True):
     """The live controls of a card.
 
     Tokens are opaque, at most 200 ASCII characters, and go back to the gateway exactly as they are. ``approve`` is None
@@ -59,8 +58,7 @@ class Buttons:
     typed: Field | None = None  # what must be typed before Approve counts; the field's name is `typed.TYPED`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Control:
+class Control(Struct, frozen=True, kw_only=True):
     """Something else that can be done from a card. `form` is what must be filled in first, if anything."""
 
     action: Action
@@ -69,8 +67,7 @@ class Control:
     form: Form | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(Struct, frozen=True, kw_only=True):
     """One request as one channel's people see it now. Settled cards have no buttons."""
 
     request_id: str

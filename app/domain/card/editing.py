@@ -11,9 +11,10 @@ import json
 import re
 import unicodedata
 from copy import deepcopy
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
 
 from app.domain.call.tool import title_fields
 from app.domain.card.card import units
@@ -51,8 +52,7 @@ class FieldFaultError(ValueError):
         self.field = field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Place(Struct, frozen=True, kw_only=True):
     """One value that a form may change: where it stands, and the name of its field."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 MOST = 500
 """Characters that a person may type into one field, on every platform alike."""
@@ -17,8 +18,7 @@ class FieldKind(StrEnum):
     PERSON = "person"  # answered with the platform's account id, or with an e-mail where the platform has no such field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(Struct, frozen=True, kw_only=True):
     """One thing to be filled in. `name` is ours: letters, digits and underscores, unique in its form."""
 
     name: str
@@ -29,8 +29,7 @@ class Field:
     required: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class Form(Struct, frozen=True, kw_only=True):
     """What is asked, and the words on its button. `note` stands above the fields, in plain text."""
 
     title: str

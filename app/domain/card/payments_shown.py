@@ -6,9 +6,10 @@ them as it is.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from app.domain.call.tool import MISSING
 from app.domain.card.card import Fact

@@ -7,11 +7,12 @@ call and stays that surface's own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from app.domain.card.shown_call import ShownCall, texts_in
 from app.domain.money.amounts import has_too_many_decimals
@@ -53,8 +54,7 @@ class Mark(StrEnum):
 WarningKind = CautionKind | Look | Mark
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestWarning:
+class RequestWarning(Struct, frozen=True, kw_only=True):
     """One of them. Its texts are visible, and masked where the card masks them."""
 
     kind: WarningKind

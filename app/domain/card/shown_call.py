@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from app.domain.call.exhibit import count_files
 from app.domain.card.card import Fact
@@ -35,8 +37,7 @@ _CURRENCY = ("currency", "currency_code", "ccy")
 _PAYEE = frozenset({"payee", "payee_name", "recipient", "beneficiary", "creditor", "to", "收款方", "收款人"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Struct, frozen=True, kw_only=True):
     """How a request is put to the people of one place.
 
     `money` and `payees` are dotted paths of arguments; without `payees`, a pinned argument that is called like one

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hmac
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.identity.seals import BadTokenError
 
@@ -47,8 +48,7 @@ READERS = tuple(scope for scope in Scope if scope is not Scope.EXECUTOR)
 """The scopes of keys that may read whatever concerns them: an executor sees what it is to run, and nothing else."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiKey:
+class ApiKey(Struct, frozen=True, kw_only=True):
     """One key. `person` is the approver, or who answers for the agent; `tools` what an executor's key may run."""
 
     id: str

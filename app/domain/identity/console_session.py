@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.identity.seals import BadTokenError
 
@@ -28,8 +30,7 @@ LASTS = timedelta(hours=12)
 _PURPOSE = "console-session"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsoleSession:
+class ConsoleSession(Struct, frozen=True, kw_only=True):
     """One session. `seen_at` is when it was last used, to the minute or so."""
 
     id: str

@@ -10,11 +10,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from app.domain.identity.seals import BadTokenError
 
@@ -31,8 +32,7 @@ _LONGEST = 2_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passkey:
+class Passkey(Struct, frozen=True, kw_only=True):
     """One passkey. `id` is ours; `credential` is its name on the device, and `public_key` checks what it signs."""
 
     id: str
@@ -55,8 +55,7 @@ class Aim(StrEnum):
     ACT = "act"  # what else takes a second factor: `covers` says what
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Challenge:
+class Challenge(Struct, frozen=True, kw_only=True):
     """What a device is to sign. Of a sign-in nobody is known yet: `org`, `person` and `session` are empty."""
 
     aim: Aim
@@ -68,8 +67,7 @@ class Challenge:
     not_after: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proven:
+class Proven(Struct, frozen=True, kw_only=True):
     """A challenge that a passkey has answered rightly. That it was not answered before is still to be seen."""
 
     challenge: Challenge

@@ -10,9 +10,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.identity.seals import BadTokenError
 
@@ -26,8 +27,7 @@ _LONGEST = 8_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Press:
+class Press(Struct, frozen=True, kw_only=True):
     """One form. `stood` and `votes` are what the page showed of the request; `drawn_at` is when it was first read."""
 
     session: str  # the session's own unguessable name

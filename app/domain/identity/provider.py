@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from app.domain.people.people import email_key
 
 if TYPE_CHECKING:
@@ -26,8 +28,7 @@ _LONGEST = 255
 _WAY = "oidc:"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handed:
+class Handed(Struct, frozen=True, kw_only=True):
     """Which of an issuer's tokens prove who asked for a call, where an agent hands them over.
 
     `audiences` are the clients that people sign in to; `actors` says who an agent is to the issuer, by its name here.
@@ -63,8 +64,7 @@ class Provider:
     handed: Handed | None = None  # None: no token of this issuer proves who asked
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignedIn:
+class SignedIn(Struct, frozen=True, kw_only=True):
     """Whom a token is of, and the groups that it says they are in."""
 
     person: str

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.identity.seals import BadTokenError
 
@@ -38,8 +40,7 @@ class Purpose(StrEnum):
     CONSOLE = "console-link"  # not one request: all that concerns the person
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignIn:
+class SignIn(Struct, frozen=True, kw_only=True):
     """One person's right to look at one request until an instant."""
 
     org: str

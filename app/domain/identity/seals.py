@@ -15,11 +15,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+from msgspec import Struct
 
 from app.domain.request.action import ACTIONS, VERB_OF, Action
 
@@ -73,8 +73,7 @@ class BadTokenError(ValueError):
     """A button's token was not made by this gateway, for this card, in this place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Everything that a click must match: the token's MAC covers all of it."""
 
     org: str
@@ -85,8 +84,7 @@ class Place:
     chat_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealedClick:
+class SealedClick(Struct, frozen=True, kw_only=True):
     """A token's readable parts, not yet verified."""
 
     key_id: str

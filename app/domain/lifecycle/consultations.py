@@ -6,9 +6,11 @@ entitled may do (add a person who must agree as well, ask) only makes it stricte
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from app.domain.lifecycle.effect import Notify, PostMore
 from app.domain.lifecycle.step import Refusal, Step
@@ -17,7 +19,6 @@ from app.domain.request.quorum import Electorate, count, reachable, steps
 from app.domain.request.timetable import Act, in_order
 from app.domain.trail.audit import Kind
 from app.domain.trail.notes import reminder_note
-from app.domain.values import evolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +32,7 @@ LONGEST = timedelta(days=30)
 """How long a request may wait in all, extensions included."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extended:
+class Extended(Struct, frozen=True, kw_only=True):
     """Somebody wants people to have until `until`. `timers` are what is to happen in the time that is added."""
 
     by: str
@@ -41,8 +41,7 @@ class Extended:
     facts: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimersDue:
+class TimersDue(Struct, frozen=True, kw_only=True):
     """The clock has made a timer due. `voters`: who may vote at this instant; `people`: whom each name stands for.
 
     Whoever is barred is not among `people`: they are brought in nowhere.
@@ -52,8 +51,7 @@ class TimersDue:
     people: Mapping[str, frozenset[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edited:
+class Edited(Struct, frozen=True, kw_only=True):
     """Other arguments are to be approved: judged anew, with the people whom *they* need. All votes are void."""
 
     by: str
@@ -86,7 +84,7 @@ def _extend(request: ConfirmationRequest, event: Extended) -> Step:
         return Step(request=request, refusal=Refusal.TOO_OFTEN)
     if event.until <= request.expires_at:
         return Step(request=request, refusal=Refusal.TOO_EARLY)
-    changed = evolve(
+    changed = replace(
         request,
         expires_at=event.until,
         extensions=request.extensions + 1,
@@ -104,18 +102,18 @@ def _due(request: ConfirmationRequest, event: TimersDue, now: datetime) -> Step:
     first, left = due[0], request.timers[1:]
     if first.act is Act.REMIND:
         left = tuple(timer for timer in left if timer.act is not Act.REMIND or timer.at > now)
-        changed = evolve(request, timers=left, reminded_at=now)
+        changed = replace(request, timers=left, reminded_at=now)
         return next_version(changed, Kind.REMINDED, "system", {"by_hand": False}, Notify(note=reminder_note()))
     at = count(request.stages, request.decisions, event.voters).stage
     asked = next((step for step in steps(request.stages) if at in step), frozenset[int]())
     stages = tuple(
-        evolve(stage, of=(*stage.of, *(name for name in first.to if name not in stage.of)))
+        replace(stage, of=(*stage.of, *(name for name in first.to if name not in stage.of)))
         if index in asked and stage.added_by is None
         else stage
         for index, stage in enumerate(request.stages)
     )
     channels = tuple(name for name in first.channels if name not in request.channels)
-    changed = evolve(request, timers=left, stages=stages, channels=(*request.channels, *channels))
+    changed = replace(request, timers=left, stages=stages, channels=(*request.channels, *channels))
     people = frozenset[str]().union(*(event.people.get(name, frozenset()) for name in first.to))
     facts = {"to": list(first.to), "channels": list(first.channels), "stages": [stage.facts() for stage in stages]}
     more = PostMore(channels=channels, people=tuple(sorted(people)))
@@ -123,10 +121,10 @@ def _due(request: ConfirmationRequest, event: TimersDue, now: datetime) -> Step:
 
 
 def _edit(request: ConfirmationRequest, event: Edited) -> Step:
-    refusal = entitled(evolve(request, edited_by=None), event.by, event.voters)  # who changed it may change it again
+    refusal = entitled(replace(request, edited_by=None), event.by, event.voters)  # who changed it may change it again
     if refusal is not None:
         return Step(request=request, refusal=refusal)
-    changed = evolve(event.changed, decisions=(), version=request.version)
+    changed = replace(event.changed, decisions=(), version=request.version)
     if not reachable(changed.stages, event.after):
         return Step(request=request, refusal=Refusal.UNSUITABLE)
     channels = tuple(name for name in changed.channels if name not in request.channels)

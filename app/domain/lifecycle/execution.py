@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from app.domain.lifecycle.effect import RefreshCards, Wake
 from app.domain.lifecycle.lifecycle import SYSTEM, Refusal, Step, told
 from app.domain.request.request import ConfirmationRequest, Execution, ExecutionStatus, Grant, GrantStatus, Status
 from app.domain.trail.audit import Kind, Record
-from app.domain.values import evolve
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -39,7 +40,7 @@ def claim(request: ConfirmationRequest, *, execution_id: str, claim_id: str, by:
     if grant.status is not GrantStatus.ISSUED:
         return Step(request=request, refusal=Refusal.LAPSED)
     if now >= grant.not_after:
-        return evolve(lapse(request, now=now), refusal=Refusal.LAPSED)
+        return replace(lapse(request, now=now), refusal=Refusal.LAPSED)
     execution = Execution(
         id=execution_id,
         claim_id=claim_id,
@@ -49,10 +50,10 @@ def claim(request: ConfirmationRequest, *, execution_id: str, claim_id: str, by:
         claimed_by=by,
     )
     return Step(
-        request=evolve(
+        request=replace(
             request,
             version=request.version + 1,
-            grant=evolve(grant, status=GrantStatus.CONSUMED),
+            grant=replace(grant, status=GrantStatus.CONSUMED),
             execution=execution,
         ),
         effects=(Wake(),),
@@ -70,7 +71,7 @@ def lapse(request: ConfirmationRequest, *, now: datetime) -> Step:
     if grant is None or grant.status is not GrantStatus.ISSUED or now < grant.not_after:
         return Step(request=request, refusal=Refusal.TOO_EARLY)
     return Step(
-        request=evolve(request, version=request.version + 1, grant=evolve(grant, status=GrantStatus.LAPSED)),
+        request=replace(request, version=request.version + 1, grant=replace(grant, status=GrantStatus.LAPSED)),
         effects=(RefreshCards(), *told(request), Wake()),
         record=Record(kind=Kind.LAPSED, actor=SYSTEM, facts={"grant": grant.id}),
     )
@@ -85,12 +86,12 @@ def revoke(request: ConfirmationRequest, *, why: str, lost: Collection[str], now
     if request.execution is not None or grant is None or grant.status is not GrantStatus.ISSUED:
         return Step(request=request, refusal=Refusal.NOT_APPROVED)
     if now >= grant.not_after:
-        return evolve(lapse(request, now=now), refusal=Refusal.LAPSED)
+        return replace(lapse(request, now=now), refusal=Refusal.LAPSED)
     return Step(
-        request=evolve(
+        request=replace(
             request,
             version=request.version + 1,
-            grant=evolve(grant, status=GrantStatus.REVOKED),
+            grant=replace(grant, status=GrantStatus.REVOKED),
             revoked_why=why,
         ),
         effects=(RefreshCards(), *told(request), Wake()),
@@ -161,7 +162,7 @@ def lose(request: ConfirmationRequest, *, now: datetime) -> Step:
     execution = request.execution
     if execution is None or execution.status is not ExecutionStatus.STARTED or now < execution.lease_until:
         return Step(request=request, refusal=Refusal.TOO_EARLY)
-    unknown = evolve(execution, status=ExecutionStatus.UNKNOWN, settled_at=now, error=UNREPORTED)
+    unknown = replace(execution, status=ExecutionStatus.UNKNOWN, settled_at=now, error=UNREPORTED)
     return _executed(request, unknown, Kind.UNKNOWN, SYSTEM)
 
 
@@ -177,7 +178,7 @@ def _executed(
     if execution.elsewhere is not None and kind is Kind.PENDING_ELSEWHERE:
         facts |= {"elsewhere": execution.elsewhere.id, "link": execution.elsewhere.link}
     return Step(
-        request=evolve(request, version=request.version + 1, execution=execution),
+        request=replace(request, version=request.version + 1, execution=execution),
         effects=(RefreshCards(), *told(request), Wake()),
         record=Record(kind=kind, actor=by, facts=facts),
     )
@@ -204,7 +205,7 @@ def _ended(
     now: datetime,
 ) -> Execution:
     place = elsewhere or execution.elsewhere
-    return evolve(execution, status=status, settled_at=now, result=result, error=error, elsewhere=place)
+    return replace(execution, status=status, settled_at=now, result=result, error=error, elsewhere=place)
 
 
 def _settled_kind(status: ExecutionStatus) -> Kind:
@@ -228,4 +229,4 @@ _OUTCOME_KIND = {
 
 def issue(request: ConfirmationRequest, *, grant_id: str, not_after: datetime) -> ConfirmationRequest:
     """Attach the grant that an approval yields (the `IssueGrant` effect); same version: it is part of the approval."""
-    return evolve(request, grant=Grant(id=grant_id, status=GrantStatus.ISSUED, not_after=not_after))
+    return replace(request, grant=Grant(id=grant_id, status=GrantStatus.ISSUED, not_after=not_after))

@@ -10,9 +10,11 @@ request.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.lifecycle.consultations import Consulting, consulted
 from app.domain.lifecycle.effect import IssueGrant, PostCards, RefreshCards, TellApprovers, TellEnd, Wake
@@ -28,7 +30,6 @@ from app.domain.request.request import (
     Status,
 )
 from app.domain.trail.audit import Kind, Record
-from app.domain.values import evolve
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -37,37 +38,32 @@ SYSTEM = "system"
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vote:
+class Vote(Struct, frozen=True, kw_only=True):
     """One person's verdict, with who may vote at this instant."""
 
     decision: Decision
     voters: Electorate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoteWithdrawn:
+class VoteWithdrawn(Struct, frozen=True, kw_only=True):
     """One person takes their vote back. They need not be entitled any longer: it only ever counts less."""
 
     person: str
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Withdrawn:
+class Withdrawn(Struct, frozen=True, kw_only=True):
     """The agent, or an administrator, no longer wants the answer."""
 
     by: str
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadlinePassed:
+class DeadlinePassed(Struct, frozen=True, kw_only=True):
     """Somebody noticed the time: the sweep, a click, a waiter."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NobodyReachable:
+class NobodyReachable(Struct, frozen=True, kw_only=True):
     """No card could be brought to anyone."""
 
     why: str
@@ -118,7 +114,7 @@ def permitted(request: ConfirmationRequest, *, reason: str, now: datetime) -> St
     facts: dict[str, object] = {"allowed_by": by, "reason": reason, "digest": request.digest}
     facts["claim_until"] = until.isoformat()
     step = _settle(request, Status.APPROVED, Kind.APPROVED, by=by, reason=reason, via=None, at=now, facts=facts)
-    return evolve(step, effects=(IssueGrant(not_after=until), *step.effects))
+    return replace(step, effects=(IssueGrant(not_after=until), *step.effects))
 
 
 def advance(request: ConfirmationRequest, event: Event, *, now: datetime) -> Step:
@@ -127,7 +123,7 @@ def advance(request: ConfirmationRequest, event: Event, *, now: datetime) -> Ste
         return Step(request=request, refusal=Refusal.SETTLED)
     if now >= request.expires_at:
         step = _settle(request, Status.EXPIRED, Kind.EXPIRED, by=SYSTEM, reason="no decision in time", via=None, at=now)
-        return step if isinstance(event, DeadlinePassed) else evolve(step, refusal=Refusal.SETTLED)
+        return step if isinstance(event, DeadlinePassed) else replace(step, refusal=Refusal.SETTLED)
     match event:
         case Vote():
             return _vote(request, event, now)
@@ -157,13 +153,13 @@ def _vote(request: ConfirmationRequest, event: Vote, now: datetime) -> Step:
     if earlier is not None and same and worth_enough((earlier,), request.assurance):
         return _repeated(request, earlier, voters, now)
     decisions = (*(d for d in request.decisions if d.person != decision.person), decision)
-    voted = evolve(request, decisions=decisions)
+    voted = replace(request, decisions=decisions)
     if decision.verdict is Verdict.DENY and denied(request.stages, decisions, voters):
         return _deny(voted, decision, now)
     if decision.verdict is Verdict.APPROVE and met(request.stages, decisions, voters, request.assurance):
         return _approve(voted, decision, voters, now)
     return Step(
-        request=evolve(voted, version=request.version + 1),
+        request=replace(voted, version=request.version + 1),
         effects=(RefreshCards(), Wake()),
         record=Record(
             kind=Kind.VOTE, actor=decision.person, facts=_vote_facts(request, decision) | _alone(decision, voters)
@@ -197,10 +193,10 @@ def _take_back(request: ConfirmationRequest, event: VoteWithdrawn) -> Step:
     earlier = next((d for d in request.decisions if d.person == event.person), None)
     if earlier is None:
         return Step(request=request, refusal=Refusal.NO_VOTE)
-    facts = _vote_facts(request, evolve(earlier, reason=None, evidence=event.evidence))
+    facts = _vote_facts(request, replace(earlier, reason=None, evidence=event.evidence))
     facts |= {"verdict": "withdraw", "withdrew": earlier.verdict.value}
     return Step(
-        request=evolve(
+        request=replace(
             request,
             version=request.version + 1,
             decisions=tuple(d for d in request.decisions if d.person != event.person),
@@ -238,7 +234,7 @@ def _approve(request: ConfirmationRequest, decision: Decision, voters: Electorat
     # Above what a click can give, each is told where the approval did not come from.
     told = () if request.assurance.on_cards else tuple(sorted(counted(request.decisions, voters)))
     notices = (TellApprovers(people=told),) if told else ()
-    return evolve(step, effects=(IssueGrant(not_after=until), *step.effects, *notices))
+    return replace(step, effects=(IssueGrant(not_after=until), *step.effects, *notices))
 
 
 def _alone(decision: Decision, voters: Electorate) -> dict[str, object]:
@@ -279,7 +275,7 @@ def _settle(
     at: datetime,
     facts: dict[str, object] | None = None,
 ) -> Step:
-    settled = evolve(
+    settled = replace(
         request,
         status=status,
         version=request.version + 1,

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from app.domain.lifecycle.execution import report, revoke
 from app.domain.lifecycle.lifecycle import SYSTEM, Refusal, Step, Withdrawn, advance
 from app.domain.request.request import ExecutionStatus, GrantStatus, Status
-from app.domain.values import evolve
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -54,4 +55,4 @@ def fence(request: ConfirmationRequest, *, now: datetime, why: str = RESTORED) -
         return revoke(request, why=why, lost=(), now=now)
     step = advance(request, Withdrawn(by=SYSTEM, reason=why), now=now)
     settled = step.request.settlement
-    return evolve(step, request=evolve(step.request, settlement=settled and evolve(settled, via=None)))
+    return replace(step, request=replace(step.request, settlement=settled and replace(settled, via=None)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from app.domain.lifecycle.effect import Effect
@@ -36,8 +37,7 @@ class Refusal(StrEnum):
     OUTCOME_CONFLICT = "outcome_conflict"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """What follows from an event. With a `refusal` the request may still have changed: a late vote expires it."""
 
     request: ConfirmationRequest

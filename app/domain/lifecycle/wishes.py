@@ -6,9 +6,11 @@ None of it can approve. What widens who may decide (a hand-over) is bounded by t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.lifecycle.effect import AskRequester, Effect, Notify, PostMore, RefreshCards, Wake
 from app.domain.lifecycle.step import Refusal, Step, no_place
@@ -19,7 +21,6 @@ from app.domain.request.decision import Verdict
 from app.domain.request.quorum import Stage, count, reachable, steps
 from app.domain.trail.audit import Kind, Record
 from app.domain.trail.notes import answer_note, question_note, reminder_note
-from app.domain.values import evolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,8 +39,7 @@ REMINDED_AGAIN = timedelta(minutes=5)
 """How long after a reminder, or after it was asked, a request may be brought up again by hand."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(Struct, frozen=True, kw_only=True):
     """What somebody wants done. `text` is the note, the question or the answer."""
 
     action: Action
@@ -64,8 +64,7 @@ class People(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wished:
+class Wished(Struct, frozen=True, kw_only=True):
     """`by` (an e-mail, "agent:<name>", or "key:<id>" of an administrator) wants something done. `facts`: by what door.
 
     `new_id` makes the id of what comes to be, from its prefix.
@@ -120,7 +119,7 @@ def next_version(
 ) -> Step:
     """Return the step to a request's next version: one event of the trail, and everybody sees it."""
     return Step(
-        request=evolve(changed, version=changed.version + 1),
+        request=replace(changed, version=changed.version + 1),
         effects=(*effects, RefreshCards(), Wake()),
         record=Record(kind=kind, actor=actor, facts=facts),
     )
@@ -135,7 +134,7 @@ def _hand_over(request: ConfirmationRequest, wished: Wished, now: datetime) -> S
         done = any((over.by, over.to) == (by, to) for over in request.handovers)
         refusal = Refusal.REPEATED if done else entitled(request, by, voters) or Refusal.NOT_ELIGIBLE
         return Step(request=request, refusal=refusal)
-    changed = evolve(request, handovers=(*request.handovers, HandOver(by=by, to=to, at=now, note=note)))
+    changed = replace(request, handovers=(*request.handovers, HandOver(by=by, to=to, at=now, note=note)))
     after = wished.people.after(changed)
     # They must be able to take every place of `by`, to approve then, and to leave the request one that can be approved.
     takes = all(to in wished.people.may_take(request.stages[index]) for index in own)
@@ -153,7 +152,7 @@ def _hand_over(request: ConfirmationRequest, wished: Wished, now: datetime) -> S
         )
     void = sorted({each.person for each in request.decisions} - {each.person for each in kept})
     facts = {"to": to, "note": note, **({"void": void} if void else {})}
-    return wished.done(evolve(changed, decisions=kept), facts, PostMore(people=(to,)))
+    return wished.done(replace(changed, decisions=kept), facts, PostMore(people=(to,)))
 
 
 def _add(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
@@ -165,7 +164,7 @@ def _add(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
         return Step(request=request, refusal=refusal)
     if any(stage.of == (person,) for stage in request.stages):
         return Step(request=request, refusal=Refusal.REPEATED)
-    changed = evolve(request, stages=with_added(request, person, by=wished.by, voters=voters))
+    changed = replace(request, stages=with_added(request, person, by=wished.by, voters=voters))
     after = wished.people.after(changed)
     places = after.places_of(person, None)
     placed = any(stage.of == (person,) and index in places for index, stage in enumerate(changed.stages))
@@ -212,7 +211,7 @@ def _ask(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
     if len(request.questions) >= MOST:
         return Step(request=request, refusal=Refusal.TOO_OFTEN)
     question = Question(id=wished.new_id("que"), by=by, text=text, at=now)
-    changed = evolve(request, questions=(*request.questions, question))
+    changed = replace(request, questions=(*request.questions, question))
     facts = {"question": question.id, "text": text}
     return wished.done(changed, facts, AskRequester(), Notify(note=question_note(question.id)))
 
@@ -228,9 +227,9 @@ def _answer(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step
         return Step(request=request, refusal=Refusal.REPEATED)
     if asked is None or asked.answer is not None:
         return Step(request=request, refusal=Refusal.NO_QUESTION)
-    answered = evolve(asked, answer=text, answered_by=by, answered_at=now)
+    answered = replace(asked, answer=text, answered_by=by, answered_at=now)
     questions = tuple(answered if each.id == asked.id else each for each in request.questions)
-    changed = evolve(request, questions=questions)
+    changed = replace(request, questions=questions)
     return wished.done(changed, {"question": asked.id, "text": text}, Notify(note=answer_note(asked.id)))
 
 
@@ -241,7 +240,7 @@ def _remind(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step
         return Step(request=request, refusal=refusal)
     if now - (request.reminded_at or request.created_at) < REMINDED_AGAIN:
         return Step(request=request, refusal=Refusal.TOO_SOON)
-    return wished.done(evolve(request, reminded_at=now), {"by_hand": True}, Notify(note=reminder_note()))
+    return wished.done(replace(request, reminded_at=now), {"by_hand": True}, Notify(note=reminder_note()))
 
 
 _UNITS = {

@@ -5,8 +5,9 @@ The currency's code or name always stands beside its sign: ``¥`` may be yuan or
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.text.language import Language
 from app.domain.text.paths import money_text
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 _CURRENCY_NAMES = ("currency", "currency_code", "ccy")
 
 
-@dataclass(frozen=True, slots=True)
-class Currency:
+class Currency(Struct, frozen=True):
     """How a currency is written. `minor` is the number of digits after its point (ISO 4217)."""
 
     sign: str  # before the number; "" where the code or name alone is usual

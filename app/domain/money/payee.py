@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Payee:
+class Payee(Struct, frozen=True, kw_only=True):
     """A payee with one account, as people set it. `removed_at`: no payment before it vouches for them."""
 
     name: str

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
 
 from app.domain.errors import BadArgumentsError
 from app.domain.money.amounts import CURRENCIES, currency_paths
@@ -37,8 +38,7 @@ _NOT_MINOR = "an amount in minor units must be a whole number above zero"
 Steps = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaymentFields:
+class PaymentFields(Struct, frozen=True, kw_only=True):
     """Where in a tool's arguments its payments stand, as dotted paths.
 
     A path through a list makes a batch: one payment for each element, all paths through the same list; a path that
@@ -59,8 +59,7 @@ class PaymentFields:
         return tuple(dict.fromkeys(path for path in named if path is not None))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Payment:
+class Payment(Struct, frozen=True, kw_only=True):
     """One payment: an exact amount in a currency (three capital letters), to a payee, into an account."""
 
     amount: Decimal

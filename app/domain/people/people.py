@@ -7,8 +7,11 @@ person. Whatever cannot be found is nobody.
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +29,7 @@ def email_key(email: str) -> str:
     return unicodedata.normalize("NFKC", email).casefold()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Away:
+class Away(Struct, frozen=True, kw_only=True):
     """Days, the first and the last included, on which `to` may act for somebody."""
 
     first: date
@@ -35,16 +37,14 @@ class Away:
     to: str  # e-mail of a person of the file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
+class Amount(Struct, frozen=True, kw_only=True):
     """What a call would spend, exactly."""
 
     value: Decimal
     currency: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
+class Person(Struct, frozen=True, kw_only=True):
     """Someone who may be asked. `accounts` maps a channel kind (its ``type``) to the immutable account id there.
 
     `limits` by currency: they may approve no more than that, and nothing of which the amount is not known. None: no
@@ -72,8 +72,7 @@ class Person:
         return next((away.to for away in self.away if away.first <= day <= away.last), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSource:
+class GroupSource(Struct, frozen=True, kw_only=True):
     """A group that a platform keeps: asked for by `source`, in the platform's own words, over one of our channels.
 
     `domains`: whoever is in it with a verified e-mail of one of these counts, written down or not; (): people of the
@@ -85,8 +84,7 @@ class GroupSource:
     domains: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Staff:
+class Staff(Struct, frozen=True, kw_only=True):
     """Who is in the platforms' groups, as they were last told.
 
     `joined` are those whom nobody wrote down. `turned_away`: why an account that is in such a group is nobody here, by
@@ -99,8 +97,7 @@ class Staff:
     turned_away: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Told(Struct, frozen=True, kw_only=True):
     """What the platforms' directories say of somebody's manager: one person of the file, or nobody, and why."""
 
     manager: str | None = None
@@ -108,8 +105,7 @@ class Told:
     is_untold: bool = False  # there is nobody yet: a directory that may know has not said a word since the start
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Directory:
+class Directory(Struct, frozen=True, kw_only=True, dict=True):
     """The people of an org by `email_key`, and the e-mails in each group.
 
     A group with a source in `sources` has nobody in it until the platform has been asked: see `staffed`.
@@ -125,12 +121,11 @@ class Directory:
     turned_away: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     untold: frozenset[str] = frozenset()
     """The groups of which no platform has said a word since the start."""
-    limited: tuple[Person, ...] = field(init=False, repr=False, compare=False)
-    """Those with limits: where there are none, nobody asks what a call would spend."""
 
-    def __post_init__(self) -> None:
-        """Find those with limits once: few have any, and every call asks."""
-        object.__setattr__(self, "limited", tuple(who for who in self.people.values() if who.limits is not None))
+    @cached_property
+    def limited(self) -> tuple[Person, ...]:
+        """Those with limits, found once: where there are none, nobody asks what a call would spend."""
+        return tuple(who for who in self.people.values() if who.limits is not None)
 
     def over_limit(self, amount: Amount | None) -> frozenset[str]:
         """Return the people who may not approve as much, by e-mail."""

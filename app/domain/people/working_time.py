@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from datetime import date, datetime, tzinfo
@@ -12,8 +13,7 @@ Spans = tuple[tuple[int, int], ...]
 """Spans of one day in minutes after midnight; the end of each is no part of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkingTime:
+class WorkingTime(Struct, frozen=True, kw_only=True):
     """The working hours, in `zone`. `week` has the spans of seven days, Monday first.
 
     A holiday has no working hours. One of the `workdays` has those of its weekday or, where that has none, those of

@@ -6,8 +6,9 @@ that its row names), its test.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from app.domain.trail.audit import Kind
 
@@ -47,8 +48,7 @@ class Blank(StrEnum):
     TEXT = "text"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verb:
+class Verb(Struct, frozen=True, kw_only=True):
     """One row: what is said once of something that people can do about a request."""
 
     action: Action

@@ -6,9 +6,10 @@ Where a rule would allow the call by itself, any caution asks people instead. Wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,9 +35,12 @@ RAISING = frozenset({
 """What takes one level of assurance more, once, however many of them there are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caution:
+class Caution(Struct, frozen=True, kw_only=True):
     """One of them, with the texts that its sentence names."""
 
     kind: CautionKind
-    values: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __hash__(self) -> int:
+        """Be found among others by its kind."""
+        return hash(self.kind)

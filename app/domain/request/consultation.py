@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandOver:
+class HandOver(Struct, frozen=True, kw_only=True):
     """`to` decides in the place of `by`, wherever that one could; `by` no longer does. Both are e-mails of the file."""
 
     by: str
@@ -19,8 +19,7 @@ class HandOver:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """What an approver wants to know before they decide, and the answer once there is one."""
 
     id: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.people.assurance import Assurance
 
@@ -19,8 +20,7 @@ class Verdict(StrEnum):
     DENY = "deny"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Struct, frozen=True, kw_only=True):
     """Through which door a verdict came in: kept with the decision, so that an auditor can ask the platform.
 
     `channel` is the channel's name, or ``api``. The rest is empty where the door has no such thing.
@@ -37,8 +37,7 @@ class Evidence:
     shown_at: datetime | None = None  # when the card that was clicked arrived; only the trail keeps it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """A recorded verdict of one person on one request. Each person has one.
 
     `on_behalf_of` is set if they voted not in their own right, but for somebody who is away: both names are kept.

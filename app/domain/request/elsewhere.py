@@ -7,8 +7,9 @@ time, by people whom nobody here knows: it counts as spent, and is never sent ag
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from app.domain.errors import InvalidError
 from app.domain.text.visible import hides
@@ -18,8 +19,7 @@ LONGEST_LINK = 2000
 _LINK = re.compile(r"https?://[!-~]+", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Elsewhere:
+class Elsewhere(Struct, frozen=True, kw_only=True):
     """The service's own id of what waits there, and where its people find it."""
 
     id: str

@@ -9,8 +9,10 @@ person fills one place in all, whether in their own right or for somebody who is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
     from app.domain.request.quorum import Stage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class Stage(Struct, frozen=True, kw_only=True):
     """`need` distinct people out of the groups `of` must approve before the next step is asked.
 
     `denials` people of its step must deny to end the request. `joined`: asked together with the stage before it.
@@ -66,8 +67,7 @@ class Stage:
         return {"of": list(self.of), "need": self.need, **{key: value for key, value in said.items() if value}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Electorate:
+class Electorate(Struct, frozen=True, kw_only=True):
     """Who may vote right now: per stage the entitled people, with the barred already taken out.
 
     The e-mails of people are their ids. An unknown group, a failed look-up, an empty list: nobody.
@@ -100,8 +100,7 @@ class Electorate:
         return person not in self.over_limit and on_behalf_of not in self.over_limit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(Struct, frozen=True, kw_only=True):
     """How far the stages have come. `have[i]` people of stage i have approved; `stage` is the first unmet one."""
 
     have: tuple[int, ...]

@@ -12,9 +12,10 @@ They are four because they have four owners: the sweep that expires requests can
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
@@ -133,8 +134,7 @@ OPEN_STATES = UNCERTAIN_STATES | {State.PENDING, State.APPROVED, State.EXECUTING
 """States in which something is still owed: an answer, a claim, an outcome."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settlement:
+class Settlement(Struct, frozen=True, kw_only=True):
     """How a request became final: by whom, when, why and through which door.
 
     `by` is a person only if one voted in time.
@@ -146,8 +146,7 @@ class Settlement:
     via: str | None  # the channel's name, "api", or None for the system's own doing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class Grant(Struct, frozen=True, kw_only=True):
     """The single-use permission. Its id is the idempotency key that the tool is handed."""
 
     id: str
@@ -155,8 +154,7 @@ class Grant:
     not_after: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Execution:
+class Execution(Struct, frozen=True, kw_only=True):
     """What came of the grant. `claim_id` was made by the caller, so that a repeated claim is recognised.
 
     `claimed_by` is who claimed, as the trail names it ("agent:<name>", "key:<id>" of an executor): what it claimed
@@ -175,8 +173,7 @@ class Execution:
     elsewhere: Elsewhere | None = None  # kept when it is settled: what people decided there is part of the story
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfirmationRequest:
+class ConfirmationRequest(Struct, frozen=True, kw_only=True):
     """The question with all that belongs to it, as one value.
 
     `version` grows by one with every change of any part, and each change has exactly one audit event of that version.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +25,7 @@ class Act(StrEnum):
     ESCALATE = "escalate"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timer:
+class Timer(Struct, frozen=True, kw_only=True):
     """One thing that is due at an instant. `to` (groups or people) and `channels` are those of an escalation."""
 
     at: datetime
@@ -34,8 +34,7 @@ class Timer:
     channels: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rung:
+class Rung(Struct, frozen=True, kw_only=True):
     """One step of the escalation ladder as the file writes it: after a span, or a fraction of the time to decide."""
 
     after: timedelta | float

@@ -12,6 +12,8 @@ from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from app.domain.request.request import Risk
 
 if TYPE_CHECKING:
@@ -56,8 +58,7 @@ class Held(StrEnum):
     BUDGET = "its approvers have had as many cards within an hour as they are to have"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Posting:
+class Posting(Struct, frozen=True, kw_only=True):
     """When a card may go out, and why not before (None: at once)."""
 
     at: datetime
@@ -120,8 +121,7 @@ def _instants(day: date, at: time, zone: tzinfo) -> Iterator[datetime]:
     yield from true or shown[:1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """One decision that somebody took, and how long its card had been there."""
 
     person: str
@@ -129,8 +129,7 @@ class Answer:
     took: timedelta
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RubberStamp:
+class RubberStamp(Struct, frozen=True, kw_only=True):
     """Somebody who approves faster than anybody can read."""
 
     person: str

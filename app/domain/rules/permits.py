@@ -13,6 +13,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, cast
 
+from msgspec import Struct
+
 from app.domain.call.name_pattern import NamePattern
 from app.domain.money.payment import plain, totals
 from app.domain.text.canonical import JsonValue, digest
@@ -64,8 +66,7 @@ class Bounds:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlassTerms:
+class GlassTerms(Struct, frozen=True, kw_only=True):
     """The file's `break_glass`: who may break it (two of `of`), for how long and how much at most, for which tools.
 
     Somebody of `review` who was neither of the two looks at what was done.
@@ -157,8 +158,7 @@ class Permit:
         return (self.proposed_by, *([self.confirmed_by] if self.confirmed_by else []))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """The values that stood at one path: their digest to compare, and as people may read them."""
 
     digest: str
@@ -256,8 +256,7 @@ class StandingScope:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlassScope:
+class GlassScope(Struct, frozen=True, kw_only=True):
     """What one broken glass allows: calls of these tools, of one agent or of all, for some minutes, within bounds.
 
     `factor`: both of the two have shown a second factor, so that it also covers what takes one. One from before there

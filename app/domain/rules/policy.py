@@ -11,12 +11,16 @@ well; the stricter of both wins.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC
 from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.call.tool import Tool, as_one
 from app.domain.errors import UnknownToolError
@@ -56,8 +60,7 @@ class UnknownTools(StrEnum):
     REFUSE = "refuse"  # the call itself is an error: `Policy.get_tool` raises
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelSpec:
+class ChannelSpec(Struct, frozen=True, kw_only=True):
     """A configured channel, without its secrets."""
 
     name: str
@@ -326,13 +329,13 @@ def raised(ruling: Ruling, cautions: Sequence[Caution], policy: Policy) -> Rulin
         case Ask():
             asking = ruling.asking
             if any(caution.kind in policy.payments.step_up for caution in cautions):
-                asking = replace(asking, assurance=asking.assurance.raised)
+                asking = dataclasses.replace(asking, assurance=asking.assurance.raised)
             return replace(ruling, asking=_peopled(asking))
 
 
 def _peopled(asking: Asking) -> Asking:
     stages = stages_at(asking.stages, asking.assurance)
-    return asking if stages == asking.stages else replace(asking, stages=stages)
+    return asking if stages == asking.stages else dataclasses.replace(asking, stages=stages)
 
 
 def tools_of(policy: Policy, tool: str) -> tuple[Tool, ...]:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from app.domain.rules.rule import Asking, TraceStep
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
+class _Answer(Struct, frozen=True, kw_only=True):
     rule_id: str
     reason: str  # one sentence
     policy_version: str
     trace: tuple[TraceStep, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allow(_Answer):
+class Allow(_Answer, frozen=True, kw_only=True):
     """The call may go ahead. `record` is False where the file wants no trail of such calls.
 
     `otherwise` is whom to ask where something still speaks against it (a budget that is used up, a payee who was never
@@ -29,16 +28,14 @@ class Allow(_Answer):
     otherwise: Asking | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deny(_Answer):
+class Deny(_Answer, frozen=True, kw_only=True):
     """The call may not go ahead. `unproven`: the rule takes a proof of who asked, and there was none."""
 
     record: bool
     unproven: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask(_Answer):
+class Ask(_Answer, frozen=True, kw_only=True):
     """People decide."""
 
     asking: Asking

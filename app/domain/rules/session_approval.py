@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from msgspec import Struct
+
 from app.domain.money.payment import plain
 from app.domain.rules.permits import WHOLE, Kept, StandingScope, kept
 from app.domain.text.canonical import JsonValue, digest
@@ -39,8 +41,7 @@ class SessionTerms:
     differ: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionScope:
+class SessionScope(Struct, frozen=True, kw_only=True):
     """What one of them allows. `stands` is of this very session; `fixed` names all that must stay as it was."""
 
     stands: StandingScope

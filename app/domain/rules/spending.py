@@ -7,6 +7,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from app.domain.request.caution import RAISING
 
 if TYPE_CHECKING:
@@ -43,8 +45,7 @@ class Budget:
     unasked_only: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaymentTerms:
+class PaymentTerms(Struct, frozen=True, kw_only=True):
     """The file's `payments`. `duplicates` zero: not looked for. `step_up` is what takes one level of assurance more."""
 
     budgets: tuple[Budget, ...] = ()

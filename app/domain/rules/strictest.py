@@ -7,9 +7,11 @@ caller itself may want people to be asked where the rules would not.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.request.request import Risk
 from app.domain.rules.policy import Allow, Ask, Deny, Policy, Ruling, ask_or_deny
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from app.domain.request.quorum import Stage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(Struct, frozen=True, kw_only=True):
     """Somebody other than the rules wants people to be asked: who (a hook's id, a flag, the caller), and why."""
 
     by: str

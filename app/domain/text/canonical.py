@@ -14,11 +14,11 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import rfc8785
+from msgspec import Struct
 from msgspec import json as fast_json
 
 from app.domain.errors import BadJsonError
@@ -49,8 +49,7 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _Path: TypeAlias = "tuple[_Path, str | int] | None"  # a linked list from the leaf up: free until there is a fault
 
 
-@dataclass(frozen=True, slots=True)
-class _Refused:
+class _Refused(Struct, frozen=True):
     """Stands where the parser met something that it may not let pass, until the walk names its path."""
 
     why: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 MOST = 200_000
 """Units of one call, for all of its conditions: a unit takes from 0.1 to 0.8 µs, 0.1 s in all."""
@@ -20,16 +21,14 @@ _MATCHES = re.compile(r"\bmatches\s*\(")
 _FROM_OUTSIDE = re.compile(r"(?<![\w.])(?:args|tool|agent|user|session)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(Struct, frozen=True):
     """How large a call's arguments are: the members of the longest list or object, and all values and texts."""
 
     longest: int
     whole: int
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """What is evaluated once for each element: what it names from outside, its patterns, and the macros in it."""
 
     outside: int

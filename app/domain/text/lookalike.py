@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.text.visible import escaped, hides
 
@@ -55,8 +56,7 @@ _MOST_FOUND = 50
 """Words of one text that are told: where so many are foreign, one more is no news, and nobody reads on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One word that may be taken for another; `shown` has its foreign characters by number, so that it cannot be."""
 
     look: Look

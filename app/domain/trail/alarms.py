@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
+
+from msgspec import Struct
 
 from app.domain.trail.audit import Kind, Record
 
@@ -49,8 +50,7 @@ class Cause(StrEnum):
     )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Alarm:
+class Alarm(Struct, frozen=True, order=True):
     """One that stands."""
 
     cause: Cause

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -365,8 +366,7 @@ class Kind(StrEnum):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(Struct, frozen=True, kw_only=True):
     """What is to be said of one act.
 
     `facts` are texts, whole numbers, true, false, null, lists of them and objects of them with plain ASCII names; they
@@ -378,8 +378,7 @@ class Record:
     facts: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditEvent:
+class AuditEvent(Struct, frozen=True, kw_only=True):
     """One link of an org's chain."""
 
     org: str

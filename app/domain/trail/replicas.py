@@ -7,10 +7,11 @@ they have lasted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -47,8 +48,7 @@ class Matter(StrEnum):
     SOFTWARE = ("software", "the software", "软件版本")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replica:
+class Replica(Struct, frozen=True, kw_only=True):
     """What one gateway has, as far as one org is concerned."""
 
     id: str
@@ -65,8 +65,7 @@ class Replica:
         return now - self.seen_at <= SILENT_AFTER
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Struct, frozen=True, kw_only=True):
     """One matter in which gateways differ, and what each of them has."""
 
     matter: Matter

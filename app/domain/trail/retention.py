@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
+
+class Retention(Struct, frozen=True, kw_only=True):
     """Spans behind the end of a request, or of an errand; None: it is kept."""
 
     requests: timedelta | None = None  # with all that hangs on them: votes, grants, outcomes, cards, errands

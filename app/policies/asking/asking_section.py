@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import RELATIONS
@@ -24,8 +26,7 @@ ASKING_KEYS = (*OwnAskEntry.model_fields,)
 """What means nothing on a rule, or a tier, that does not ask."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inherited:
+class Inherited(Struct, frozen=True, kw_only=True):
     """What an entry builds on. `given` are the keys that something above it has, if at fault there."""
 
     asking: Asking

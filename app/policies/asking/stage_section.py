@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.people.people import OWNER, RELATIONS, REQUESTER
 from app.domain.request.quorum import Stage, steps
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 MOST_STAGES = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _Part(Struct, frozen=True, kw_only=True):
     """One stage of the file, or one part of a stage whose groups must all agree, with its place there."""
 
     path: Path

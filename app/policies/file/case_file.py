@@ -11,10 +11,10 @@ cases:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
+from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from app.domain.call.requester_proof import RequesterProof
@@ -81,8 +81,7 @@ class CaseEntry(BaseModel):
         return self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """One case. `rule` is None where any rule may decide, `at` where the time must not matter.
 
     `tier` counts from 1 and, like `assurance`, is None where any will do.

@@ -9,9 +9,12 @@ are expanded: white space, comments and secrets do not change it, everything els
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from app.domain.call.agent import AgentSettings
 from app.domain.errors import BadJsonError
@@ -66,8 +69,7 @@ _SECTIONS = ("people", "groups", "channels", "tools", "rules", "payments", "brea
 _KEYS = (*_HEAD, "roles", "sign_in", "calendar", "attention", "ask", "retention", *_SECTIONS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedPolicy:
+class LoadedPolicy(Struct, frozen=True, kw_only=True):
     """A file that was accepted: its policy, the settings of its channels (with secrets) by name, and its text.
 
     `hooks` are in the order of the file, those of single agents after the others. An agent that `agents` does not
@@ -89,7 +91,7 @@ class LoadedPolicy:
         if not directory.sources and directory.told == told:
             return self
         directory = replace(directory.staffed(staff), told=told)
-        return replace(self, policy=replace(self.policy, directory=directory))
+        return replace(self, policy=dataclasses.replace(self.policy, directory=directory))
 
     def kind_of(self, channel: str) -> str:
         """Return the platform of a channel of the file, by its name. Raises KeyError for a name that is not there."""

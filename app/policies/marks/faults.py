@@ -6,8 +6,9 @@ No text here ever has a secret in it: faults quote the file as it was written, b
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,8 +17,7 @@ _LONGEST_LIST = 12
 _CLOSE = 0.7  # how alike a name must be to be suggested
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Struct, frozen=True, kw_only=True):
     """One fault. `line` and `column` count from 1; `path` is such as ``rules[1].tools[0]``, "" for the whole file."""
 
     file: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.policies.marks.faults import near
 
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from app.domain.text.canonical import JsonValue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where a path leads. `fault` and `hint` are set where a closed schema has no such argument.
 
     `lists` are the beginnings of the path that are lists; `types` is what its end may be, () where nothing says so.

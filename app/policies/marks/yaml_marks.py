@@ -7,10 +7,10 @@ Refused are anchors, aliases and merge keys (what a rule says stands in the rule
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 import yaml
+from msgspec import Struct, field
 
 from app.policies.marks.faults import Fault, PolicyFaultsError
 
@@ -26,16 +26,14 @@ _LONGEST_INT = 18  # characters; longer ones are no integers that JSON can carry
 _PREFIX = "tag:yaml.org,2002:"
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A place in the file, counted from 1."""
 
     line: int
     column: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarkedYaml:
+class MarkedYaml(Struct, frozen=True, kw_only=True):
     """What a file says, and where. `value` is {} where the text could not be read at all."""
 
     file: str

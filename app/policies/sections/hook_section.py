@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.rules.policy import UnknownTools
 from app.policies.marks.entries import listing, read_entry
@@ -36,8 +37,7 @@ _STAND_INS = {"rate-limit": {"counters": object()}}  # at work, the gateway's ow
 _GLOB = re.compile(r"[*?\[]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookGround:
+class HookGround(Struct, frozen=True, kw_only=True):
     """What the hooks of a file are checked against; `trial` takes each of them once, as the gateway will."""
 
     tools: Mapping[str, Tool]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
 
 from app.domain.people.people import RELATIONS, Away, Directory, GroupSource, Person, email_key
 from app.policies.marks.entries import key_names, read_entry, section

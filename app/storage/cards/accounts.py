@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlalchemy import bindparam, delete, insert, select
 
 from app.ports import Account, AccountStatus
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownAccount:
+class KnownAccount(Struct, frozen=True, kw_only=True):
     """A person's account in one channel, and when that was last checked."""
 
     person: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import and_, bindparam, case, func, or_, select, update
 
 from app.domain.identity.seals import Place
@@ -25,8 +26,7 @@ UNASKED, SEEN, POSTED_AGAIN = 0, 1, 2
 """What is known of whether the platform shows a card: nobody asked yet; it was asked; it showed the one before not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class Delivery(Struct, frozen=True, kw_only=True):
     """One card in one place. `handle` names this revision in its buttons; an older revision has another one."""
 
     id: str

@@ -6,10 +6,10 @@ is at-least-once; the Delivery row and the platform's own deduplication make it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlalchemy import bindparam, exists, func, select, update
 
 from app.domain.request.request import DeliveryStatus, Risk, Status
@@ -30,8 +30,7 @@ class Errand(StrEnum):
     NOTIFY = "notify"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutboxRow:
+class OutboxRow(Struct, frozen=True, kw_only=True):
     """One errand. `attempts` counts the claims so far, this one included."""
 
     id: str

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from msgspec import Struct
 from sqlalchemy import Table
 from sqlalchemy.sql import visitors
 
@@ -80,8 +81,7 @@ class Statement:
         return [dict(zip(self._columns, row, strict=True)) for row in found]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
+class Pending(Struct, frozen=True, kw_only=True):
     """A record that waits to be linked into its org's chain, just before the commit."""
 
     id: str
@@ -172,8 +172,7 @@ class Batch:
             raise LostGuardError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Together:
+class Together(Struct, frozen=True, kw_only=True):
     """What the units of a commit have in common. The engine knows no table: whoever does hands it in.
 
     `lock` locks and reads what several units are about, before any of them runs: rows by the name that a unit was

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlalchemy import BigInteger, and_, bindparam, func, literal_column, or_, select
 
 from app.domain.rules.spending import Per
@@ -24,8 +24,7 @@ MOST = 5_000
 _HALF = 10**8  # as in `spends.py`: sums are built in two halves
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Used:
+class Used(Struct, frozen=True, kw_only=True):
     """What one agent, owner, payee or the org comes to with one tool in one currency."""
 
     whose: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlalchemy import bindparam, func, select
 
 from app.storage.engine.dialect import from_us
@@ -36,8 +36,7 @@ _BEFORE = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
+class Before(Struct, frozen=True, kw_only=True):
     """One earlier payment to the same payee."""
 
     account_key: str

@@ -7,11 +7,11 @@ ten-thousandths of the currency's unit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from sqlalchemy import Text, and_, bindparam, cast, delete, func, insert, literal_column, or_, select, union_all, update
 
 from app.domain.identity.seals import BadTokenError
@@ -38,8 +38,7 @@ NOT_RUN = frozenset({State.DENIED, State.EXPIRED, State.CANCELLED, State.UNDELIV
 _HALF = 10**8  # sums are built in two halves: neither database's whole numbers overflow before they are put together
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Spent(Struct, frozen=True, kw_only=True):
     """What one agent, owner, payee, account or org has spent with one tool in one currency."""
 
     whose: str
@@ -49,8 +48,7 @@ class Spent:
     payments: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class Earlier(Struct, frozen=True, kw_only=True):
     """An earlier payment, as a later one is compared with it."""
 
     payee_key: str
@@ -62,8 +60,7 @@ class Earlier:
     succeeded: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Paid:
+class Paid(Struct, frozen=True, kw_only=True):
     """To whom, and into which account, something was paid and went well: the last time."""
 
     payee: str

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from sqlalchemy import Integer, bindparam, literal_column, select, union_all
 
 from app.domain.call.tool_call import call_digest as digest_of
@@ -58,8 +58,7 @@ _LOOK_BACK = Statement(
 _NOTHING_SINCE = datetime.max.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Denials:
+class Denials(Struct, frozen=True, kw_only=True):
     """The ids of requests that people denied: one that says the same where it must be seen, one for the very call.
 
     `edited` are those that people changed before they denied them: one may have been changed to this call.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlalchemy import and_, bindparam, literal_column, or_, select
 
 from app.storage.engine.transaction import Statement, Tx
@@ -19,8 +19,7 @@ START = (-1, "")
 _WHOSE = (requests.c.id, requests.c.agent, requests.c.session, requests.c.tool)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """One of them: whose call of which tool, and its place in the order of deadlines."""
 
     request_id: str

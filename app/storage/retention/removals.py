@@ -8,9 +8,9 @@ Rows are looked for by a reader; whoever removes them looks again, under their l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from sqlalchemy import and_, bindparam, delete, exists, literal_column, or_, select
 
 from app.domain.request.request import OPEN_STATES, DeliveryStatus, ExecutionStatus
@@ -43,8 +43,7 @@ MOST = 64
 MOST_ERRANDS = 512
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Removed:
+class Removed(Struct, frozen=True, kw_only=True):
     """What one transaction removed."""
 
     requests: tuple[str, ...] = ()

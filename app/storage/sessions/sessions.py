@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
+from msgspec import Struct
 from sqlalchemy import bindparam, insert, literal, select, update
 
 from app.storage.engine.dialect import to_us
@@ -15,8 +15,7 @@ ROOT_RETENTION = timedelta(days=30)
 """How long a session that nobody started is remembered after a process met it for the first time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Struct, frozen=True, kw_only=True):
     """One session. `detached`: it was configured to inherit nothing when it named its parent."""
 
     agent: str

@@ -10,15 +10,15 @@ and reading walk over prepared getters.
 from __future__ import annotations
 
 import json
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from functools import lru_cache
 from operator import attrgetter, is_, itemgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import sqlalchemy as sa
+from msgspec import Struct
 
-from app.domain.values import assembler
 from app.storage.engine.dialect import MICROSECOND, from_us, to_us
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ T = TypeVar("T")
 _json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """How a kind of value is kept: the database's type, and the way there and back. None: it is kept as it is."""
 
     type: type[sa.types.TypeEngine[Any]]
@@ -68,9 +67,9 @@ def listed(encode: Callable[[Any], object], decode: Callable[[Any], Any], *, few
     return Kept(sa.Text, write, lru_cache(maxsize=1024)(read) if few else read)
 
 
-def documents(kind: Callable[..., Any], /, **how: Kept) -> Kept:
-    """Keep a tuple of dataclasses with all their fields; `how` says it of those that JSON does not know."""
-    names = [each.name for each in fields(kind)]  # pyright: ignore[reportArgumentType] - every kind is a dataclass
+def documents(kind: type[Struct], /, **how: Kept) -> Kept:
+    """Keep a tuple of values with all their fields; `how` says it of those that JSON does not know."""
+    names = kind.__struct_fields__
     there = [(name, kept.encode) for name, kept in how.items() if kept.encode]
     back = [(name, kept.decode) for name, kept in how.items() if kept.decode]
 
@@ -146,7 +145,6 @@ class Columns(Generic[T]):
         prefix: str = "",
     ) -> None:
         self.kind = kind
-        self._make = assembler(kind)
         self.all = tuple(columns)
         self.parts = dict(parts or {})
         self.elsewhere = frozenset(elsewhere)
@@ -174,7 +172,7 @@ class Columns(Generic[T]):
     def read(self, row: Row, lasting: Row | None = None, **elsewhere: object) -> T:
         """Make the value of a row. `lasting` is what `read_lasting` said of it, where that is known."""
         found = self.read_lasting(row) if lasting is None else lasting
-        return self._make({**found, **self._moving.fields(row), **elsewhere})
+        return self.kind(**found, **self._moving.fields(row), **elsewhere)
 
     def read_lasting(self, row: Row) -> Row:
         """Return the fields of a row's value that are not written with every change."""
@@ -247,7 +245,7 @@ class _Reader:
     ) -> None:
         own = [(each.steps[depth:], prefix + each.name, each.kept.decode, each) for each in columns]
         plain = [(steps[0], name) for steps, name, decode, _ in own if len(steps) == 1 and decode is None]
-        self._make = assembler(kind)
+        self._kind = kind
         self._plain = tuple(field for field, _ in plain)
         self._plain_of = _several(itemgetter, [name for _, name in plain])
         self._made = [(steps[0], name, decode) for steps, name, decode, _ in own if len(steps) == 1 and decode]
@@ -268,7 +266,7 @@ class _Reader:
         return found
 
     def made(self, row: Row) -> Any:
-        return self._make(self.fields(row))
+        return self._kind(**self.fields(row))
 
 
 def _several(getter: Callable[..., Callable[[Any], Any]], names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:

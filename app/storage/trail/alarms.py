@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlalchemy import and_, bindparam, delete, exists, insert, literal, not_, select
 
 from app.domain.trail.alarms import Alarm, Cause
@@ -31,8 +31,7 @@ _NOBODY_ELSE = Statement(select(literal(1)).where(not_(exists().where(_ALARM, _T
 _NOBODY = Statement(select(literal(1)).where(not_(exists().where(_ALARM))))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Sighting:
+class Sighting(Struct, frozen=True, order=True):
     """An alarm, and the gateway that sees it."""
 
     alarm: Alarm

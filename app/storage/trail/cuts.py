@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlalchemy import Boolean, Text, bindparam, delete, exists, func, insert, literal_column, select, text
 
 from app.domain.identity.seals import BadTokenError
@@ -59,8 +59,7 @@ _MAY = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class Cut(Struct, frozen=True, kw_only=True):
     """One cut: which events were exported into which file, and what they said that stands."""
 
     first: int

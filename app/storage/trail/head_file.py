@@ -10,11 +10,11 @@ import json
 import os
 import re
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Struct
 from sqlalchemy import bindparam, select
 
 from app.storage.engine.transaction import Statement
@@ -40,8 +40,7 @@ class HeadFileError(Exception):
     """The file is there and cannot be read as what it should be; the text says how."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heads:
+class Heads(Struct, frozen=True, kw_only=True):
     """How far a database had come: its epoch, and the newest event of each org as (seq, hash)."""
 
     epoch: int

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlalchemy import bindparam, insert, select
 
 from app.storage.engine.dialect import from_us, to_us
@@ -26,8 +26,7 @@ _LIST = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """One version as it is kept: when it first came into force, and its text, secrets unexpanded."""
 
     version: str

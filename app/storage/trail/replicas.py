@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from app.domain.trail.replicas import Replica
@@ -35,8 +35,7 @@ _LEAVE_ORG = Statement(delete(_T).where(_T.c.id == bindparam("for_id"), _T.c.org
 _FORGET = Statement(delete(_T).where(_T.c.seen_at < bindparam("before")))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(Struct, frozen=True, kw_only=True):
     """An org's gateways, and in what its trail says that they differ."""
 
     replicas: tuple[Replica, ...] = ()

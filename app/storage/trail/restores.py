@@ -6,9 +6,9 @@ declared restore begins a new epoch; what was asked before it can never be claim
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlalchemy import bindparam, delete, func, insert, or_, select, union_all, update
 
 from app.storage.engine.dialect import MICROSECOND, from_us, to_us
@@ -72,8 +72,7 @@ _TAKE_BACK = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restore:
+class Restore(Struct, frozen=True, kw_only=True):
     """One declared restore."""
 
     epoch: int
@@ -82,8 +81,7 @@ class Restore:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """A permission that was given beforehand, as far as taking it back needs it."""
 
     id: str

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, cast
+
+from msgspec import Struct
 
 from app.domain.identity.seals import BadTokenError
 from app.domain.text.canonical import plain_canonical
@@ -34,8 +35,7 @@ class SegmentError(Exception):
     """A file is not the segment that it should be; the text says how."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class Segment(Struct, frozen=True, kw_only=True):
     """What a whole segment says of itself, and the SHA-256 of its file."""
 
     org: str

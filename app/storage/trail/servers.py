@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlalchemy import bindparam, insert, literal_column, select
 
 from app.domain.trail.audit import Kind
@@ -37,8 +37,7 @@ _DECLARED = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
+class Missing(Struct, frozen=True, kw_only=True):
     """What an org's trail lacks of what was answered as committed."""
 
     org: str

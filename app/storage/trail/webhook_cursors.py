@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlalchemy import bindparam, insert, select, update
 
 from app.storage.engine.dialect import from_us, to_us
@@ -25,8 +25,7 @@ _FIELDS = ("seq", "attempts", "due_at", "failing_since", "error")
 _UPDATE = Statement(update(_T).where(*_ONE).values({name: bindparam(f"new_{name}") for name in _FIELDS}))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cursor:
+class Cursor(Struct, frozen=True, kw_only=True):
     """Where one receiver stands. `attempts` tells a lease from the one after it."""
 
     name: str

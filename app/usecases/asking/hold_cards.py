@@ -5,9 +5,10 @@ Part of the unit that opens the request: who has had how many cards is a row, an
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from app.domain.request.quorum import reachable, steps
 from app.domain.request.timetable import Act

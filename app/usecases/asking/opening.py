@@ -8,10 +8,13 @@ approved as it opens, for an executor runs nothing without a grant.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
 from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.call.tool import title_for
 from app.domain.call.tool_call import binding_digest
@@ -24,7 +27,6 @@ from app.domain.rules.policy import Allow, Ask, Deny, raised, why
 from app.domain.rules.rule import Asking
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
-from app.domain.values import evolve
 from app.storage.exhibits.exhibits import put_contents
 from app.usecases.asking.hold_cards import held, hold_cards
 from app.usecases.judging.call_records import ruled
@@ -52,8 +54,7 @@ _RELATIONS = frozenset(RELATIONS)
 _whom = attrgetter("of")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(Struct, frozen=True, kw_only=True):
     """Allowed or denied at once, by a rule or (`hook` is set) by a hook; `fault`: by a hook that failed."""
 
     allowed: bool
@@ -64,8 +65,7 @@ class Answered:
     said: Said = NOTHING_SAID
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """A request stands for the call. `attached`: it stood before, and nothing new was posted."""
 
     request: ConfirmationRequest
@@ -138,7 +138,7 @@ class Opening:
             )
             return self._turn_away(nobody, ruled(judged, nobody, allowed=False))
         request = self._build(ruling.asking, ruling.rule_id, why(ruling))
-        request = evolve(request, cautions=tuple(cautions)) if cautions else request
+        request = replace(request, cautions=tuple(cautions)) if cautions else request
         full = self._place.take(tx, on_cards=any(name != API for name in ruling.asking.channels))
         if full is not None:
             return full  # nothing was written yet
@@ -155,15 +155,15 @@ class Opening:
                 tx.append(each)
             self._spend(None, standing_id)
             return Answered(allowed=True, rule_id=ruling.rule_id, reason=ruling.reason)
-        request = evolve(self._build(self._of_nobody(ruling), ruling.rule_id, ruling.reason), allowed_by=by)
+        request = replace(self._build(self._of_nobody(ruling), ruling.rule_id, ruling.reason), allowed_by=by)
         return self._approve(request, {}, record, standing_id)
 
     def _show(self, ruling: Allow, permit: Permitted, cautions: Sequence[Caution], targets: Mapping[str, str]) -> Asked:
         """Let a call pass under a broken glass: always as a request, with a card everywhere for everybody to see."""
         shown_on = dict.fromkeys((*(ruling.otherwise.channels if ruling.otherwise else ()), *permit.channels))
-        asking = evolve(self._of_nobody(ruling), channels=tuple(shown_on))
+        asking = dataclasses.replace(self._of_nobody(ruling), channels=tuple(shown_on))
         request = self._build(asking, ruling.rule_id, ruling.reason)
-        request = evolve(request, allowed_by=permit.by, cautions=tuple(cautions))
+        request = replace(request, allowed_by=permit.by, cautions=tuple(cautions))
         return self._approve(request, targets, permit.record, permit.standing_id)
 
     def _approve(
@@ -186,7 +186,7 @@ class Opening:
         """Return how a request is opened about which nobody is asked: its times are those of the rule."""
         asking = ruling.otherwise or self._judged.policy.ask or Asking(stages=(), channels=())
         cc = ruling.otherwise.cc if ruling.otherwise else ()
-        return evolve(asking, stages=(), channels=(), escalate=(), remind=(), fallback=(), cc=cc)
+        return dataclasses.replace(asking, stages=(), channels=(), escalate=(), remind=(), fallback=(), cc=cc)
 
     def _turn_away(self, refusal: Deny, record: Record) -> Answered:
         """Refuse a call without asking anybody, and say so in the trail."""
@@ -229,7 +229,7 @@ class Opening:
             predecessor_id=judged.predecessor_id,
             risk=asking.risk,
             fallback=asking.fallback,
-            timers=tuple(evolve(timer, at=timer.at + (now - EPOCH)) for timer in asking.timers),
+            timers=tuple(replace(timer, at=timer.at + (now - EPOCH)) for timer in asking.timers),
             assurance=asking.assurance,
             cc=_hearing(asking, judged) if asking.cc else (),
             payments=judged.payments,

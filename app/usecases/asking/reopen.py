@@ -6,8 +6,10 @@ longer ask, nothing is opened, and the person is told so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.call.exhibit import sent_again
 from app.domain.errors import AssentError, ConflictError, InvalidError, NotEligibleError, NotFoundError, TooManyError
@@ -38,8 +40,7 @@ if TYPE_CHECKING:
     from app.usecases.judging.judge_call import JudgeCall
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expired:
+class Expired(Struct, frozen=True, kw_only=True):
     """A request that this person may ask again. `successor`: it was, as that one."""
 
     request: ConfirmationRequest
@@ -49,8 +50,7 @@ class Expired:
     evidence: tuple[dict[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedAgain:
+class AskedAgain(Struct, frozen=True, kw_only=True):
     """What came of it: a request, opened now or `before`; or why none was, in the words of `key`."""
 
     request: ConfirmationRequest | None = None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 import structlog
+from msgspec.structs import replace
 
 from app.domain.call.submission import Submission
 from app.domain.call.tool_call import attach_base, call_digest

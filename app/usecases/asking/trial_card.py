@@ -6,9 +6,10 @@ because of it: its call names no tool, and the agent that asks has no key (`app/
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.call.tool_call import binding_digest, call_digest
 from app.domain.call.trial_call import TRIAL_AGENT, TRIAL_RULE, trial_call
@@ -37,8 +38,7 @@ LASTS = timedelta(minutes=10)
 MOST_PEOPLE = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pressed:
+class Pressed(Struct, frozen=True, kw_only=True):
     """One press on a test card. `why` says why it did not count: "" where it did."""
 
     account: str
@@ -47,8 +47,7 @@ class Pressed:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardProgress:
+class CardProgress(Struct, frozen=True, kw_only=True):
     """How far a test card has come."""
 
     channel: str

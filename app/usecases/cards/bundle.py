@@ -10,8 +10,9 @@ passing over what somebody else holds.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from app.domain.request.request import Audience, DeliveryStatus, Risk
 from app.storage.cards import bundles, deliveries

@@ -15,11 +15,12 @@ one that shows several is given up, each of them is posted alone.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 import structlog
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.errors import AssentError
 from app.domain.request.redact import unquoted
@@ -71,21 +72,18 @@ _LONGEST_WHY = 300
 _REFRESH_FOR = timedelta(days=14)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Nothing:
+class _Nothing(Struct, frozen=True, kw_only=True):
     """The row asks for what is so already."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Saying:
+class _Saying(Struct, frozen=True, kw_only=True):
     """Say this under the message."""
 
     message: MessageRef
     notice: Notice
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Later:
+class _Later(Struct, frozen=True, kw_only=True):
     """Look again: the message that is to show something more is still under way."""
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.card.own_approval import approval_told
 from app.storage.cards.bundles import list_members
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Struct, frozen=True, kw_only=True):
     """One request in one message."""
 
     request: ConfirmationRequest

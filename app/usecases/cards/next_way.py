@@ -6,10 +6,10 @@ and one has failed for good while the others are late or have failed too, the re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
+from msgspec import Struct
 
 from app.domain.errors import NotFoundError
 from app.domain.lifecycle.lifecycle import NobodyReachable, advance
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """A request that nobody could be asked about, with each cause."""
 
     request_id: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from app.domain.card.card import warned_mark
 from app.domain.card.card_for import outcome_sentence, what_then

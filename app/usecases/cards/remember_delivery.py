@@ -7,9 +7,11 @@ what it saw of this card is then what it acted on.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.request.request import DeliveryStatus
 from app.domain.trail.audit import Kind, Record
@@ -33,8 +35,7 @@ _FEWEST_ATTEMPTS = 6
 """Attempts before a platform is given up: time in which the gateway itself was down does not count against it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sending:
+class Sending(Struct, frozen=True, kw_only=True):
     """Post this card, which shows these items.
 
     `look_first`: an earlier attempt may have left one that the platform will not recognise by itself. `first`: there
@@ -53,8 +54,7 @@ class Sending:
         return self.items[0].delivery
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Showing:
+class Showing(Struct, frozen=True, kw_only=True):
     """Make the message show this card, which shows these items."""
 
     items: Items
@@ -171,4 +171,4 @@ def look_again(tx: Tx, row: OutboxRow) -> None:
 
 def _hash(card: Card) -> str:
     """Name exactly what was shown."""
-    return hashlib.sha256(repr(asdict(replace(card, buttons=None))).encode()).hexdigest()
+    return hashlib.sha256(repr(replace(card, buttons=None)).encode()).hexdigest()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.card.editing import FieldFaultError, edit_form, edited_arguments
 from app.domain.errors import ConflictError, InvalidError
@@ -31,16 +32,14 @@ if TYPE_CHECKING:
     from app.usecases.deciding.edit import Edit, JudgedEdition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Begun:
+class _Begun(Struct, frozen=True, kw_only=True):
     """A request that may be changed by whoever pressed, and what the form wants it to be."""
 
     request: ConfirmationRequest
     edition: Edition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True, kw_only=True):
     """What was judged, and the digest of the request that it is a change of."""
 
     digest: str

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.card.card_for import outcome_sentence
 from app.domain.lifecycle.step import Refusal
@@ -38,16 +40,14 @@ _PLAINLY = {
 """Which sentence a refusal is answered with, where the sentence says it all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
+class Received(Struct, frozen=True, kw_only=True):
     """What to answer. With `form` nothing was done yet: the person must fill it in first, and may."""
 
     outcome: ClickOutcome
     form: Form | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PressedCard:
+class PressedCard(Struct, frozen=True, kw_only=True):
     """A card in its place, with the request that it shows and all that is needed to show it again.
 
     `shared` is all that is shown in the same message, itself included; nothing, where it is alone.

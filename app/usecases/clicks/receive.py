@@ -6,8 +6,9 @@ an approval takes more than a click, what was typed is looked at before that (`s
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
 
 from app.domain.card.card_for import instant_text
 from app.domain.card.form import Field, Form

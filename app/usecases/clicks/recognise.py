@@ -7,9 +7,12 @@ waiting. Only then does a use case count the click as seen (`seen_before`) and a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.identity.seals import BadTokenError
 from app.domain.request.decision import Evidence
@@ -36,8 +39,7 @@ ACCOUNT_TRUSTED_FOR = timedelta(hours=1)
 """How long the platform's word about an account counts. It is renewed every few minutes; older is not good enough."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recognised:
+class Recognised(Struct, frozen=True, kw_only=True):
     """A click on a live card by somebody whom we know. The request is locked; `now` was read behind the lock."""
 
     pressed: PressedCard

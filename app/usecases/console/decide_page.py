@@ -7,8 +7,10 @@ was faster. All else is decided where every verdict is: in `decide`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.card.card_for import outcome_sentence
 from app.domain.errors import (
@@ -85,8 +87,7 @@ _PLAINLY = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecidePage:
+class DecidePage(Struct, frozen=True, kw_only=True):
     """One request as one person sees it, with what makes its forms pressable."""
 
     sheet: Sheet
@@ -101,16 +102,14 @@ class DecidePage:
     allowed: tuple[AllowedForSession, ...] = ()  # what was
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class Refused(Struct, frozen=True, kw_only=True):
     """Nothing was recorded, and why; `press` goes into the page that says so, so that no reading begins anew."""
 
     sentence: str
     press: Press | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What was pressed, and what came along. No verdict: the person's vote is taken back."""
 
     verdict: Verdict | None

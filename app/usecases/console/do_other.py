@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from app.domain.card.card_for import outcome_sentence
 from app.domain.card.editing import FieldFaultError, edited_arguments
 from app.domain.card.form import MOST
@@ -99,8 +101,7 @@ class _Change:
     press: Press
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sent:
+class _Sent(Struct, frozen=True, kw_only=True):
     """A form before a locked request, in its unit of work."""
 
     tx: Tx

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.card.card_for import instant_text
 from app.domain.card.shown_call import ShownCall
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
 _READERS = {Refusal.BARRED: "barred", Refusal.EDITED: "edited"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MayDo:
+class MayDo(Struct, frozen=True, kw_only=True):
     """What a reader may do. `why_not` says why there is no Approve, or nothing at all to press."""
 
     approve: bool = False
@@ -50,8 +50,7 @@ class MayDo:
     why_not: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Glance:
+class Glance(Struct, frozen=True, kw_only=True):
     """The first screen. Every text is visible, masked and in the reader's language; none is markup."""
 
     pending: bool

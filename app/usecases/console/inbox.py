@@ -7,8 +7,10 @@ waits or was stored, a page looks at so many rows of each list and no more, and 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.card.card_for import instant_text
 from app.domain.identity.press import drawn, render_press
@@ -77,8 +79,7 @@ class Mark(NamedTuple):
         return f"{self.risk.value}.{self.place.at}.{self.place.id}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """A page of one list. `onward` is where the next begins; "": there is none."""
 
     groups: tuple[Group, ...] = ()
@@ -90,8 +91,7 @@ class Page:
         return tuple(item for group in self.groups for item in group.items)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lists:
+class Lists(Struct, frozen=True, kw_only=True):
     """The lists, each in its order; of those that a page does not show, none."""
 
     to_decide: Page

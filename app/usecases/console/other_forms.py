@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.card.card_for import instant_text
 from app.domain.card.form import Form
@@ -43,8 +44,7 @@ Each of them is tried on the request: whoever stands in the list can really take
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Other:
+class Other(Struct, frozen=True, kw_only=True):
     """One form. `listed` are the people to pick from, as (e-mail, what is read); nothing: somebody is typed.
 
     `typed` and `totp`: whether it asks for the code, and for an app's digits, as an approval of this level takes.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.card.shown_call import ShownCall
 from app.domain.people.assurance import Assurance
@@ -31,8 +32,7 @@ MOST_TOGETHER = 240
 _LONGEST = 90
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Struct, frozen=True, kw_only=True):
     """One request in a list. Every text is visible, masked and in the reader's language."""
 
     id: str
@@ -50,8 +50,7 @@ class Item:
     press: str = ""  # what approves it from the list, together with others
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """Rows that stand together: like requests, as they share a message in a chat; most stand alone."""
 
     items: tuple[Item, ...]

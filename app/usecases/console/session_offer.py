@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.errors import AssentError
 from app.domain.request.request import Status
@@ -21,16 +22,14 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionOffer:
+class SessionOffer(Struct, frozen=True, kw_only=True):
     """What this reader may allow for the session, spelled out; `digest` names it in the form."""
 
     sentence: str
     digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllowedForSession:
+class AllowedForSession(Struct, frozen=True, kw_only=True):
     """What was allowed for the session, spelled out, and where it stands: one of the words of the page of the rules."""
 
     id: str

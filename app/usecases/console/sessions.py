@@ -6,9 +6,10 @@ that concerns one person, until the session is idle, old or ended. Both work onc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.errors import AssentError, ForbiddenError, InvalidError, NotFoundError, UnauthenticatedError
 from app.domain.identity.console_session import LASTS, id_in, new_session, opens_session
@@ -55,8 +56,7 @@ _DOOR = "console sign-in"
 _SEEN_AGAIN = timedelta(minutes=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Right:
+class Right(Struct, frozen=True, kw_only=True):
     """What a browser may look at: one person's requests, or one of them."""
 
     org: str
@@ -81,8 +81,7 @@ def refusal_for(tx: Tx, right: Right, page: Page) -> AssentError | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class Begun(Struct, frozen=True, kw_only=True):
     """An open session; `request_id` is what it opens, None: all that concerns the person."""
 
     session: str

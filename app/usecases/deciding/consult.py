@@ -6,8 +6,11 @@ everybody's authority looked up at that instant. None of it approves anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.card.card_for import outcome_sentence
 from app.domain.errors import (
@@ -50,8 +53,7 @@ UNENTITLED = frozenset({Refusal.BARRED, Refusal.EDITED, Refusal.NOT_ELIGIBLE})
 """Refusals for want of authority: the trail keeps them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Consulted:
+class Consulted(Struct, frozen=True, kw_only=True):
     """The request as it stands afterwards, and why nothing changed, if nothing did."""
 
     request: ConfirmationRequest

@@ -8,9 +8,10 @@ asked.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.card.card_for import outcome_sentence
 from app.domain.errors import (
@@ -55,8 +56,7 @@ _RECORDED = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class Decided(Struct, frozen=True, kw_only=True):
     """The request as it stands after a verdict, and why the verdict changed nothing, if it did not."""
 
     request: ConfirmationRequest

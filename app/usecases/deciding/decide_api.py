@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
+from msgspec.structs import replace
 
 from app.domain.errors import AssentError, DigestMismatchError, LockedError
 from app.domain.request.decision import Evidence, Verdict

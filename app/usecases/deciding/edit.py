@@ -7,8 +7,10 @@ nothing. The votes that were cast on the call as it was are void: they were abou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.card.editing import builds_on
 from app.domain.errors import ConflictError
@@ -50,8 +52,7 @@ ATTEMPTS = 3
 """How often arguments are judged anew because the file changed meanwhile."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edition:
+class Edition(Struct, frozen=True, kw_only=True):
     """What somebody wants: these arguments, already as they would be stored but for defaults."""
 
     by: str  # e-mail of the person, identified by whoever calls
@@ -60,8 +61,7 @@ class Edition:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditRefused:
+class EditRefused(Struct, frozen=True, kw_only=True):
     """Why nothing was changed. `builds_on`: who had changed the call before, in a way that would have stayed."""
 
     request: ConfirmationRequest
@@ -69,8 +69,7 @@ class EditRefused:
     builds_on: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditMade:
+class EditMade(Struct, frozen=True, kw_only=True):
     """The request as it stands. `decided` is the editor's own vote; None: it would not count, for the reason `own`.
 
     Not `changed`: it was as it is wanted, and the vote is a plain approval.
@@ -82,8 +81,7 @@ class EditMade:
     changed: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedEdition:
+class JudgedEdition(Struct, frozen=True, kw_only=True):
     """What somebody wants, as hooks and rules left it, and the chats of the channels that it needs besides."""
 
     edition: Edition

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.errors import (
     AssentError,
@@ -49,8 +50,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Begun:
+class _Begun(Struct, frozen=True, kw_only=True):
     """A request that may be changed by whoever wants to, and what it is to be."""
 
     request: ConfirmationRequest

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import dataclasses
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.call.tool import title_for
 from app.domain.call.tool_call import binding_digest
@@ -28,8 +31,7 @@ if TYPE_CHECKING:
     from app.usecases.judging.judge_call import Judged
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditedRequest:
+class EditedRequest(Struct, frozen=True, kw_only=True):
     """A request as it would stand with other arguments, and what the trail is told of them."""
 
     request: ConfirmationRequest
@@ -115,7 +117,7 @@ def _asked(
     if not isinstance(ruling, Ask):
         return replace(request, stages=(*own, *added))
     level = ruling.asking.assurance if lowered else max(ruling.asking.assurance, request.assurance)
-    asking = replace(ruling.asking, assurance=level, stages=stages_at(ruling.asking.stages, level))
+    asking = dataclasses.replace(ruling.asking, assurance=level, stages=stages_at(ruling.asking.stages, level))
     same = ruling.rule_id == request.rule_id and judged.policy.version == request.policy_version
     widened = same and are_wider(own, asking.stages)  # by the ladder, which the very same rule has
     new = tuple(name for name in asking.channels if name not in request.channels)

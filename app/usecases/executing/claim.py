@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from app.domain.errors import (
     AlreadyClaimedError,
@@ -54,8 +55,7 @@ def _nothing(_: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(Struct, frozen=True, kw_only=True):
     """Who claims, reports and reconciles, as the key says: an agent, an executor (its key's id), or an administrator.
 
     With neither `agent` nor `executor` it is a person with an administrator's key, whom `by` names.

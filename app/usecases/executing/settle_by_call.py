@@ -7,8 +7,9 @@ runtime gives calls no id) by what was called. An outcome of what nobody claimed
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.call.tool import checked
 from app.domain.call.tool_call import ToolCall, call_digest
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
 _LONGEST_ERROR = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedCall:
+class FinishedCall(Struct, frozen=True, kw_only=True):
     """A call that has run, as the agent's runtime names it."""
 
     tool: str
@@ -47,8 +47,7 @@ class FinishedCall:
     """The id of the reporting key, if it is one of scope evaluation: it settles only what it opened itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Settled(Struct, frozen=True, kw_only=True):
     """What became of the report. `changed`: this very report settled the execution; `note` says why not otherwise."""
 
     request: ConfirmationRequest | None

@@ -5,8 +5,9 @@ Of calls about which nobody was asked, always; of those that people approved, wh
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from app.domain.call.tool import checked
 from app.domain.errors import AssentError

@@ -7,11 +7,12 @@ it is read again behind the lock of the request's row, in the claim's own unit (
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import structlog
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from app.domain.call.switch import READ_ONLY
 from app.domain.errors import AssentError, UnavailableError
@@ -47,8 +48,7 @@ _READ_WITHIN = timedelta(seconds=0.1)
 """How much longer, while one call reads it anew: the others that come meanwhile need not all do so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentRun:
+class AgentRun(Struct, frozen=True, kw_only=True):
     """Whose moment it is: `org` and `agent` come from the key, the rest is what the agent's runtime says."""
 
     org: str
@@ -64,8 +64,7 @@ class AgentRun:
     """The bag of the turn: given by the runtime, and given back with the tags that hooks set."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownCall:
+class KnownCall(Struct, frozen=True, kw_only=True):
     """Whose call it is, who binds it, by which version of the file, and which switches are on."""
 
     agent: str
@@ -142,8 +141,7 @@ class HookBook:
                 continue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Standing:
+class _Standing(Struct, frozen=True, kw_only=True):
     """What holds for all calls of an org: its switches that are on, and whether any session was started by another."""
 
     read_at: datetime

@@ -7,8 +7,9 @@ let pass, facts for the audit, a denial) is told to the trail.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from app.domain.rules.policy import sensitive_of
 from app.hooks.org_hooks import READ_ONLY
@@ -39,8 +40,7 @@ MOST_BYTES_OF_A_RESULT = 1024 * 1024
 _RESULT_SIZE = "result-size"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class Ran(Struct, frozen=True, kw_only=True):
     """What a chain came to."""
 
     outcome: Outcome

@@ -11,8 +11,9 @@ whoever decides should know that somebody said no.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from app.domain.card.card_for import instant_text
 from app.domain.request.caution import Caution, CautionKind

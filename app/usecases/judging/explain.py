@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.call.tool import Tool, check_arguments
 from app.domain.errors import InvalidError
@@ -28,8 +30,7 @@ ARGUMENTS = "arguments"
 """The id under which arguments (or a tool) that the catalogue refuses are denied."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Struct, frozen=True, kw_only=True):
     """The answer to a call as a file gives it: `rule` decided, `trace` is every rule that was looked at."""
 
     call: ToolCall

@@ -7,9 +7,12 @@ run. Whoever wants people to be asked (a hook, the catalogue, the caller) can on
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+import dataclasses
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from app.domain.call.exhibit import Offered, read_evidence
 from app.domain.call.tool import checked
@@ -55,8 +58,7 @@ CONFIRM_ALL_TOOLS = "confirm-all-tools"
 """The ids under which the caller, a tool's flag and an agent's flag ask."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     """What the hooks give the agent's runtime along with the answer."""
 
     arguments: Mapping[str, JsonValue] | None = None
@@ -71,8 +73,7 @@ class Said:
 NOTHING_SAID = Said()
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots: what is asked of it several times is found once, and kept
-class Judged:
+class Judged(Struct, frozen=True, kw_only=True, dict=True):  # a dict: what is asked of it several times is found once
     """One call, judged. `submitted` is the call before hooks rewrote it; `hook` is set when a hook denied it.
 
     `tool` is what the file says of the tool under all of its names; `scrub` hides its sensitive arguments in texts.
@@ -354,7 +355,7 @@ def _offered(submission: Submission, arguments: dict[str, JsonValue], known: Kno
 def _whole(route: Routing | None, call: ToolCall) -> Routing | None:
     """Name the command that the sandbox runs: it is the call's own `command`, which hooks and rules have judged."""
     command = call.arguments.get("command")
-    return replace(route, command=command) if route is not None and isinstance(command, str) else route
+    return dataclasses.replace(route, command=command) if route is not None and isinstance(command, str) else route
 
 
 def _last(outcome: Outcome, deed: Deed) -> str:

@@ -13,9 +13,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
 
 from app.domain.call.name_pattern import NamePattern
 from app.domain.money.payment import plain
@@ -51,8 +53,7 @@ _MISFIT = frozenset({State.FAILED, State.UNKNOWN, State.DENIED, State.PENDING_EL
 Kind = tuple[str, str, str | None, str, frozenset[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposedRule:
+class ProposedRule(Struct, frozen=True, kw_only=True):
     """One of them: what the file would say, above which rule, and the approvals that it rests on, the newest first."""
 
     id: str

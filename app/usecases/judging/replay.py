@@ -11,8 +11,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.call.requester_proof import proof_from
 from app.domain.call.tool_call import ToolCall
@@ -45,8 +48,7 @@ _LAST_EVENTS = 5_000  # of the trail that are looked through for calls that nobo
 _JUDGES_FOR = 4.0  # seconds for the last calls, on a page
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class Recorded(Struct, frozen=True, kw_only=True):
     """One call as the record has it. `whole`: its arguments are known, but for the `hidden` ones."""
 
     at: datetime
@@ -60,8 +62,7 @@ class Recorded:
     blind: bool = False  # the `hidden` were taken out here: without them the arguments satisfy no schema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """A call whose answer would be another one."""
 
     recorded: Recorded

@@ -7,8 +7,10 @@ switches in its own transaction. So this may be cut off at any row, and be done 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.lifecycle.execution import revoke
 from app.domain.lifecycle.lifecycle import Withdrawn, advance
@@ -37,8 +39,7 @@ MOST_CARDS = 1_000
 _LONGEST_REASON = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """How many requests were ended so far. `more`: there may be others; the same again goes on."""
 
     cancelled: int = 0

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, assert_never
 
+from msgspec import Struct
+
 from app.domain.money.payment import plain, totals
 from app.domain.request.caution import Caution, CautionKind
 from app.domain.rules.policy import Allow
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
     from app.usecases.judging.judge_call import Judged
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Share:
+class _Share(Struct, frozen=True, kw_only=True):
     """Payments of one call that one budget counts together: the column and the value by which earlier ones are found.
 
     `payee` is to whom they go, where the budget is one for each payee.

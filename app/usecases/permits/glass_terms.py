@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.call.name_pattern import NamePattern
 from app.domain.errors import AssentError, ConflictError, InvalidError, NotEligibleError
@@ -23,8 +24,7 @@ LONGEST = timedelta(hours=1)
 """No file makes it longer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Emergency:
+class Emergency(Struct, frozen=True, kw_only=True):
     """What somebody asks for. `tools` are names or patterns, as in rules; `agent` None: every agent."""
 
     tools: tuple[str, ...]

@@ -7,12 +7,13 @@ All of it is asked of today's file at every use: the rule, what it permits, and 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import structlog
+from msgspec import Struct
 
 from app.domain.card.shown_call import texts_in
 from app.domain.errors import InvalidError, UnknownToolError
@@ -43,8 +44,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permitted:
+class Permitted(Struct, frozen=True, kw_only=True):
     """The permission that was used for one call, and what the trail is told of it.
 
     `loud`: the glass was broken. Such a call is always a request of its own, with cards for everybody to see.

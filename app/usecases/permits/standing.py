@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import Struct
+
 from app.domain.card.permit_sentence import permit_sentence
 from app.domain.errors import (
     AssentError,
@@ -77,8 +79,7 @@ class ShownPage(NamedTuple):
     behind: Place | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ground:
+class _Ground(Struct, frozen=True, kw_only=True):
     """The approved request on which one is made, and what today's file says of such calls."""
 
     request: ConfirmationRequest

@@ -6,8 +6,9 @@ It is of this process alone and kept nowhere: another gateway may reach what thi
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.ports import ListeningChannel
 
@@ -21,8 +22,7 @@ DEAF_AFTER = 120.0
 """Seconds that a connection may be down: platforms close theirs in passing, and a listener opens the next one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Direction:
+class Direction(Struct, frozen=True, kw_only=True):
     """One direction of a channel: whether it is open, where that can be told, and the seconds since it last worked."""
 
     is_open: bool | None = None

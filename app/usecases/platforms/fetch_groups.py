@@ -9,11 +9,12 @@ asked beside it: see `fetch_managers`.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.ports import AccountStatus
 from app.storage.cards.accounts import list_of_channel
@@ -117,8 +118,7 @@ class FetchGroups:
         return rolls
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class Listed(Struct, frozen=True, kw_only=True):
     """The accounts that a platform has in a group."""
 
     accounts: frozenset[str]

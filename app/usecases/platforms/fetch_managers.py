@@ -11,8 +11,9 @@ Those whose requests wait for an answer, or to be claimed, are asked about first
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from app.abilities.directories import ReportingChannel, ReportsTo
 from app.domain.people.people import Told, email_key
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
     from app.usecases.platforms.channel_book import ChannelBook
 
 
-@dataclass(frozen=True, slots=True)
-class _Accounts:
+class _Accounts(Struct, frozen=True):
     """Whose account is which in one channel. One of two people is nobody's."""
 
     of: Mapping[str, str]  # by person

@@ -12,8 +12,10 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from app.abilities.directories import IdentifyingChannel, Member
 from app.domain.people.people import Person, Staff
@@ -40,8 +42,7 @@ _ADDRESS = re.compile(r"[^\s@+]{1,64}@[^\s@]{1,189}")
 """No `+`: what stands behind one is another address of the same mailbox."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Roll:
+class Roll(Struct, frozen=True, kw_only=True):
     """Who is in one group: people of the file; those who joined, and those who are neither, by account.
 
     `unheard` are accounts of the group of which the platform has not said yet who they are.
@@ -54,8 +55,7 @@ class Roll:
     is_told: bool = True  # just now; else it is what was told before, or nothing
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     """What the accounts of one channel should be, besides those of the file's people."""
 
     joined: Mapping[str, Account]

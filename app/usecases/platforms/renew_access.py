@@ -17,6 +17,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import structlog
+from msgspec import Struct
 
 from app.abilities.renewal import RenewalSpentError, RenewingChannel
 from app.domain.errors import UnavailableError
@@ -55,8 +56,7 @@ _UNREAD: Final = "its tokens were sealed under another ASSENT_SECRET, or for ano
 _HALF: Final = "the platform gave an access without the means to renew it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessTrouble:
+class AccessTrouble(Struct, frozen=True, kw_only=True):
     """Why a channel's access could not be renewed; `lost`: until somebody mends it, it cannot be."""
 
     org: str
@@ -82,8 +82,7 @@ class _Mine:
     pair: str | None = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wait:
+class _Wait(Struct, frozen=True, kw_only=True):
     """There is none now: somebody else is at it, or it was tried a moment ago."""
 
     why: str
@@ -91,8 +90,7 @@ class _Wait:
     under_way: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lost:
+class _Lost(Struct, frozen=True, kw_only=True):
     """There is none, and nothing to get one with."""
 
     why: str

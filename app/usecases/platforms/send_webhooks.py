@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.errors import AssentError
 from app.domain.trail.audit import Kind, Record
@@ -71,8 +72,7 @@ class Sender(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failing:
+class Failing(Struct, frozen=True, kw_only=True):
     """A receiver that takes nothing."""
 
     org: str
@@ -81,8 +81,7 @@ class Failing:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Message:
+class _Message(Struct, frozen=True, kw_only=True):
     """The next event that a receiver wants, under its lease; and the trace in which its request was submitted."""
 
     cursor: Cursor
@@ -90,8 +89,7 @@ class _Message:
     trace: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Skipped:
+class _Skipped(Struct, frozen=True, kw_only=True):
     """Events that a receiver was not told of, and that are not in the database any more."""
 
     first: int

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from asyncio import to_thread
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.errors import AssentError, ConflictError
 from app.domain.trail.audit import Kind, Record
@@ -44,16 +45,14 @@ if TYPE_CHECKING:
 _PAGE = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class Bound(Struct, frozen=True, kw_only=True):
     """How far a trail may be cut, and what keeps it from being cut further."""
 
     last: int
     why: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(Struct, frozen=True, kw_only=True):
     """What came of it: the new cut, if there is one; what was deleted; and what kept it from more."""
 
     cut: Cut | None

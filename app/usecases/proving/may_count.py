@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from app.domain.lifecycle.lifecycle import refusal_of
 from app.domain.people.assurance import Assurance

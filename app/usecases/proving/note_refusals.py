@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
+from msgspec import Struct
 
 from app.domain.errors import AssentError
 from app.domain.trail.audit import Kind, Record
@@ -24,8 +24,7 @@ _MOST = 10_000
 """Different attempts that are remembered; beyond them it begins anew."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """Something that was refused. `org` is None where the key is nobody's: every org is then told."""
 
     org: str | None

@@ -7,8 +7,9 @@ while. Spending a code and what it was given for are one unit of work.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.errors import LockedError
 from app.domain.identity.seals import BadTokenError
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class Tried(Struct, frozen=True, kw_only=True):
     """A code that does not count: how many tries are left, or until when no further one is looked at.
 
     `used`: it was right, but somebody has used it already. `unreadable`: the gateway cannot read the secret any more.

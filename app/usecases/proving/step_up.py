@@ -6,9 +6,10 @@ replica; everybody else goes on, and denying is always possible. What was typed 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.card.typed import is_typed_right
 from app.domain.people.people import email_key
@@ -27,8 +28,7 @@ MOST_WRONG = 3
 LOCKED_FOR = timedelta(minutes=15)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mistyped:
+class Mistyped(Struct, frozen=True, kw_only=True):
     """It was not what stands on the card: how many tries are left, or until when no further one is looked at."""
 
     left: int

@@ -8,8 +8,9 @@ own file, or whatever the caller noted down.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.errors import AssentError
 from app.domain.lifecycle.against_trail import differences, request_faults
@@ -44,8 +45,7 @@ _LOOKS = 3
 """How often what differs is looked at anew: a gateway that runs meanwhile writes rows between two looks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
+class Verified(Struct, frozen=True, kw_only=True):
     """How many events were walked, the newest one, what does not fit (the first place first), and by what else."""
 
     seen: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.people.people import OWNER
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelAtStart:
+class ChannelAtStart(Struct, frozen=True, kw_only=True):
     """A channel, and of how many people it knows the account. `why` it did not answer; "" if it did."""
 
     name: str
@@ -33,8 +33,7 @@ class ChannelAtStart:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrgAtStart:
+class OrgAtStart(Struct, frozen=True, kw_only=True):
     """One org: what its file holds, how its channels stand, and what somebody should know."""
 
     policy: Policy

@@ -5,8 +5,9 @@ Sensitive values are masked in both, by what either of the two hides; what diffe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.card.card import Fact
 from app.domain.card.card_for import instant_text
@@ -31,8 +32,7 @@ _MOST = 20
 _LONGEST = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class Earlier(Struct, frozen=True, kw_only=True):
     """The comparison. `told` says it in one sentence; every text is visible and masked."""
 
     told: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
+from msgspec import Struct
 
 from app.domain.call.exhibit import ExhibitKind
 from app.domain.errors import NotFoundError, UnsealedError
@@ -28,8 +28,7 @@ _KILO = 1_000
 _SUM = 16  # letters of a SHA-256 that people compare; the API and the trail have it whole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownExhibit:
+class ShownExhibit(Struct, frozen=True, kw_only=True):
     """One exhibit on a page. Every text is visible; `url` is the agent's own, and was checked when it came in."""
 
     number: int
@@ -39,8 +38,7 @@ class ShownExhibit:
     is_picture: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(Struct, frozen=True, kw_only=True):
     """The content of one file. `name` is ours: what the agent calls it goes into no header and no folder."""
 
     content: bytes

@@ -7,8 +7,9 @@ was read, is none that anybody should be given.
 from __future__ import annotations
 
 from asyncio import to_thread
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.errors import ConflictError
 from app.domain.trail.chain import GENESIS, first_fault_at
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 _PAGE = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
+class Exported(Struct, frozen=True, kw_only=True):
     """What came of it: the file, if an event was in the span; and behind which cut the database's events begin."""
 
     path: Path | None
@@ -39,8 +39,7 @@ class Exported:
     cut: Cut | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Span:
+class _Span(Struct, frozen=True, kw_only=True):
     """Which events; `after` is the (seq, hash) that the first of them follows."""
 
     after: tuple[int, str]

@@ -11,9 +11,11 @@ import hashlib
 import hmac
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.call.name_pattern import NamePattern
 from app.domain.call.trial_call import TRIAL_AGENT
@@ -39,8 +41,7 @@ USES_NOTED_EVERY = timedelta(minutes=5)
 """How old the last use of a key may be, as it is stored and shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewKey:
+class NewKey(Struct, frozen=True, kw_only=True):
     """A key and its text, which is shown this once."""
 
     key: ApiKey

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.request.quorum import count
@@ -49,8 +50,7 @@ def place_of(request: ConfirmationRequest) -> tuple[int, str]:
     return to_us(request.created_at), request.id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """What is owed: errands by status, requests by state, and for how many seconds the oldest of each waits."""
 
     outbox: Mapping[str, int]

@@ -7,8 +7,9 @@ request. Whether the person still may look is asked each time: on the click, at 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.errors import ForbiddenError, InvalidError, NotFoundError, UnauthenticatedError
 from app.domain.identity.review_link import LINK_FOR, Purpose, SignIn, parse_right, render_token
@@ -37,16 +38,14 @@ _DOOR = "review sign-in"
 """Where used links are remembered, beside the clicks of channels; no channel's name has a blank."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Way(Struct, frozen=True, kw_only=True):
     """A link to the page of one request. Whoever has it can use it, once: it is a secret until then."""
 
     url: str
     not_after: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entered:
+class Entered(Struct, frozen=True, kw_only=True):
     """An open session."""
 
     session: str

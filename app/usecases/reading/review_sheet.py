@@ -6,9 +6,11 @@ The same card as everywhere, only without a budget; around it who decides, who s
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.card.card import Fact
 from app.domain.card.card_for import card_for, instant_text
@@ -44,8 +46,7 @@ if TYPE_CHECKING:
     from app.usecases.reading.evidence import ShownExhibit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """Something that was said or done."""
 
     at: str  # in the org's zone
@@ -53,8 +54,7 @@ class Entry:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class Sheet(Struct, frozen=True, kw_only=True):
     """What the page shows. Every text is visible, masked and in the reader's language; none is markup."""
 
     card: Card

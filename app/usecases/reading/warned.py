@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.card.request_warnings import fewer, warning_sentence, warnings_of
 from app.usecases.cards.compose import pause_told, terms_for
@@ -28,8 +29,7 @@ _REMEMBERED = 4_096
 """Requests whose warnings are kept: a long argument takes a tenth of a second to look through, and is read often."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Warned:
+class Warned(Struct, frozen=True, kw_only=True):
     """One warning. `path` is the argument that it is about; its texts are visible, masked, and no markup."""
 
     kind: str

@@ -8,9 +8,10 @@ started are noted beside the calls, so that they can be named as parents: nobody
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.errors import AssentError, InvalidError
 from app.domain.trail.audit import Kind, Record
@@ -42,8 +43,7 @@ _MOST_BELOW = 1000
 """Sessions below one that is to get a parent: more are not counted, and it gets none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Descent:
+class Descent(Struct, frozen=True, kw_only=True):
     """Whose session it is, and what it says of who started it."""
 
     org: str
@@ -54,8 +54,7 @@ class Descent:
     """Whose the parent is. Left out, it is whoever has a session of that name; nobody: the agent itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Above:
+class Above(Struct, frozen=True, kw_only=True):
     """Who is above a session: the agents whose hooks and rules bind it too, nearest first, without its own."""
 
     agents: tuple[str, ...] = ()
@@ -63,8 +62,7 @@ class Above:
     """The (agent, session) that started it, whether it inherits of that or not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _Known(Struct, frozen=True, kw_only=True):
     at: datetime
     above: Above
 

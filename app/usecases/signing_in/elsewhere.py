@@ -11,12 +11,12 @@ import hashlib
 import hmac
 import json
 import secrets
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 import structlog
+from msgspec import Struct
 
 from app.domain.errors import AssentError, NotFoundError, UnauthenticatedError, UnavailableError
 from app.domain.identity.provider import BadTokenClaimsError, person_in, via_of
@@ -48,16 +48,14 @@ _BOUND = ("oidc-begun",)
 _LONGEST = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Way(Struct, frozen=True, kw_only=True):
     """Where a browser goes to sign in, and the cookie that it comes back with."""
 
     url: str
     cookie: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Begun:
+class _Begun(Struct, frozen=True, kw_only=True):
     org: str
     name: str
     state: str

@@ -7,12 +7,13 @@ that it is answered once, and by no copy, inside of it.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 import structlog
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.errors import AssentError, ForbiddenError, InvalidError, NotFoundError, UnauthenticatedError
 from app.domain.identity.passkey import (
@@ -71,16 +72,14 @@ Made = TypeVar("Made")
 _MADE = "passkey made"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """What a page gives to the browser (`options`), and gets back with its answer (`challenge`)."""
 
     options: dict[str, object]
     challenge: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mine:
+class Mine(Struct, frozen=True, kw_only=True):
     """What a person has: `possible` says whether passkeys are made where this gateway is reached."""
 
     totp: Factor | None

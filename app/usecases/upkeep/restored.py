@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.lifecycle.restored import RESTORED, fence
 from app.domain.people.people import email_key
@@ -42,8 +43,7 @@ _MOST = 200
 """Requests of one batch: they share a few commits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fenced:
+class Fenced(Struct, frozen=True, kw_only=True):
     """What was fenced off in one org."""
 
     org: str

@@ -7,10 +7,11 @@ round gives the writing lane away for as long as it has just used it; what it ha
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.trail.audit import Kind, Record
 from app.storage.retention.removals import (
@@ -41,8 +42,7 @@ _LONGEST = 20.0
 """Seconds that one org's round may take."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retained:
+class Retained(Struct, frozen=True, kw_only=True):
     """What one round removed."""
 
     requests: int = 0

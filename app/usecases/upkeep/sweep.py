@@ -8,8 +8,9 @@ should not.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.lifecycle.consultations import TimersDue
 from app.domain.lifecycle.execution import lapse, lose
@@ -43,8 +44,7 @@ _MOST = 500
 """Rows of a kind that one round looks at; the next round takes the rest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
+class Swept(Struct, frozen=True, kw_only=True):
     """How many rows one round settled."""
 
     expired: int

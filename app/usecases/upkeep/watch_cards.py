@@ -8,11 +8,11 @@ may not be asked, is not guessed about: `assent doctor` names the scope.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import structlog
+from msgspec import Struct
 
 from app.domain.request.request import DeliveryStatus
 from app.domain.trail.audit import Kind, Record
@@ -58,8 +58,7 @@ class AskableChannel(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _Asked(Struct, frozen=True, kw_only=True):
     """What came of one question: the cards of one chat, and the messages that are not there."""
 
     cards: tuple[Delivery, ...]

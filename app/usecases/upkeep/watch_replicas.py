@@ -6,11 +6,12 @@ each org that it concerns. What makes this gateway itself unfit to serve, it kno
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from app.domain.errors import UnavailableError
 from app.domain.trail.audit import Kind, Record
@@ -53,8 +54,7 @@ _UNREAD = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(Struct, frozen=True, kw_only=True):
     """What the last look showed: how many gateways are live, how they differ in each org, which secrets lack here."""
 
     live: int = 1

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from msgspec.structs import replace
+
 from app.domain.lifecycle.effect import (
     AskRequester,
     IssueGrant,
@@ -23,7 +25,6 @@ from app.domain.people.people import email_key
 from app.domain.request.request import SEEN, Audience, DeliveryStatus
 from app.domain.trail.audit import Kind, Record
 from app.domain.trail.notes import ANSWER, REMINDER, approved_note, ended_note, parse_note
-from app.domain.values import evolve
 from app.storage.cards.accounts import list_of_person
 from app.storage.cards.deliveries import Delivery, insert_delivery, list_deliveries, revise
 from app.storage.cards.outbox import Errand, enqueue
@@ -84,7 +85,7 @@ def carry_out(
 
 def seal_as_it_stands(tx: Tx, request: ConfirmationRequest, *, by: str, key_id: str) -> None:
     """Take a request's rows for what was asked, whatever seal they have, and say so in the trail."""
-    after = evolve(request, version=request.version + 1)
+    after = replace(request, version=request.version + 1)
     save_request(tx, request, after, whole=True)
     record = Record(kind=Kind.SEALED, actor=by, facts={"key_id": key_id})
     tx.append(record, request_id=request.id, request_version=after.version)

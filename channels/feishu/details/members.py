@@ -6,8 +6,9 @@ administrator or an import wrote down; the platform itself says that nobody has 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
 
 from channels.feishu.details.failures import UNKNOWN_PERSON
 from channels.feishu.details.people import Contact, standing
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from channels.feishu.client import FeishuClient, Sdk
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mailbox:
+class Mailbox(Struct, frozen=True, kw_only=True):
     """A person as the address book has them, with the organisation's mailbox of theirs, "" where they have none."""
 
     contact: Contact

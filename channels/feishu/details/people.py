@@ -6,8 +6,9 @@ The platform leaves out a field that a scope withholds, and calls that a success
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from app.ports import AccountStatus, ChannelUnavailableError
 
@@ -37,8 +38,7 @@ def standing(status: Any) -> AccountStatus:
     return AccountStatus.ACTIVE if status.is_activated is True and clear else AccountStatus.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contact:
+class Contact(Struct, frozen=True, kw_only=True):
     """A person as the address book has them."""
 
     open_id: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import dataclasses
 import json
 import unicodedata
 from collections import Counter
@@ -15,6 +14,7 @@ import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import assent
 from app.domain.call.tool_call import ToolCall, binding_digest
@@ -264,7 +264,7 @@ async def test_a_digest_over_changed_arguments_is_refused_and_the_stored_ones_ar
         for step in leaf[:-1]:
             inner = inner[step]
         inner[leaf[-1]] = _changed(inner[leaf[-1]], 0)
-        digest = binding_digest(dataclasses.replace(call, arguments=forged), **bound)
+        digest = binding_digest(replace(call, arguments=forged), **bound)
         said = await g.claim(request, digest=digest)
         assert (said.status_code, said.json()["code"]) == (409, "digest_mismatch"), leaf
     assert (await g.claim(request)).json()["arguments"] == BOUND

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from dataclasses import asdict
 from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+from msgspec.structs import asdict
 from psycopg import sql
 
 from app.identifiers import RandomIds

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import logging
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.ports import CallbackRejectedError, Challenge, Click, Ignored, InboundCall
 from channels.feishu.callback import Audience, Secrets, decrypt, parse_event, read_webhook
@@ -317,7 +318,7 @@ def test_what_we_do_not_know_ourselves_is_nobody_s(said: str | None) -> None:
         with pytest.raises(CallbackRejectedError):
             parse_event(an_event(header__app_id=said, header__tenant_key=said), audience=audience)
     with pytest.raises(CallbackRejectedError):
-        read(sealed(an_event(header__token=said)), secrets=replace(SECRETS, verification_tokens=("",)))
+        read(sealed(an_event(header__token=said)), secrets=dataclasses.replace(SECRETS, verification_tokens=("",)))
 
 
 @requirement("S-46")

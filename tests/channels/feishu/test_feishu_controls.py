@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.card.card import Card, Fact, Tone, units
 from app.domain.card.form import MOST, Field, FieldKind

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from aiohttp import web
+from msgspec.structs import replace
 
 from app.domain.card.card import Buttons, Card, Control, Fact, Tone
 from app.domain.card.form import Field, FieldKind, Form

@@ -6,13 +6,13 @@ import ast
 import hashlib
 import hmac
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
+from msgspec.structs import replace
 
 from app.ports import CallbackRejectedError, Challenge, Click, HttpAnswer, Ignored, InboundCall
 from channels.slack import callback

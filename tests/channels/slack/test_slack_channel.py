@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.card.card import Fact
 from app.ports import (
@@ -221,7 +222,7 @@ async def test_a_card_is_found_behind_hundreds_of_later_ones(stage: SlackStage) 
     message = stage.simulator.room.messages[ref.message_id]
     for _ in range(450):
         ts = stage.simulator.world.stamp()
-        stage.simulator.room.messages[ts] = replace(message, ts=ts, metadata=None)
+        stage.simulator.room.messages[ts] = dataclasses.replace(message, ts=ts, metadata=None)
     assert await stage.channel.find(stage.channel.chat_id, "first", since=began) == ref
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.card.form import Field, FieldKind, Form
 from app.domain.request.consultation import Question

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from app.cli.doctor.webhooks import look_at_webhooks
 from app.domain.trail.audit import Kind, Record

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, replace
 from datetime import timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.domain.call.exhibit import read_evidence
 from app.domain.card.card_for import HIDDEN, card_for, masked, message_for_model, outcome_sentence
@@ -73,7 +74,7 @@ def test_whom_is_never_below_the_buttons_alone_however_long_a_name_an_agent_make
 
 
 def texts(of: Card) -> str:
-    return json.dumps(asdict(of), default=str, ensure_ascii=False)
+    return msgspec.json.encode(of, enc_hook=str).decode()
 
 
 def with_arguments(arguments: dict[str, Any], **changes: Any) -> ConfirmationRequest:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.domain.identity.seals import BadTokenError, Place, SealedClick, Seals, WeakSecretError, parse_token
 from app.domain.request.action import Action

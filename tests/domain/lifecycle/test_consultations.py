@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.lifecycle.effect import AskRequester, IssueGrant, Notify, PostMore
 from app.domain.lifecycle.lifecycle import advance

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import permutations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.domain.lifecycle.lifecycle import Vote, VoteWithdrawn, advance
 from app.domain.people.people import Away, Directory, Person, email_key

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.lifecycle.effect import IssueGrant, PostCards, RefreshCards, Wake
 from app.domain.lifecycle.execution import claim, lapse, lose, reconcile, report, revoke

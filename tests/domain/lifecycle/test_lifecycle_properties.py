@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.domain.lifecycle.effect import IssueGrant, TellApprovers
 from app.domain.lifecycle.execution import claim, issue, lapse, lose, report

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.call.tool import Tool, title_for
 from app.domain.call.tool_call import ToolCall

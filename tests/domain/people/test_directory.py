@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
+
+from msgspec.structs import replace
 
 from app.domain.people.people import MANAGER, Directory, GroupSource, Person, Staff, Told
 

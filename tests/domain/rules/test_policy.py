@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.call.name_pattern import NamePattern
 from app.domain.call.tool import Tool
@@ -92,7 +93,7 @@ def test_with_nobody_to_ask_the_answer_is_no(asking: Asking | None) -> None:
 
 @pytest.mark.parametrize("then", list(Then))
 def test_a_condition_that_fails_asks_whatever_its_rule_would_have_said(then: Then) -> None:
-    own = replace(OFFICE, channels=("till",)) if then is Then.ASK else None
+    own = dataclasses.replace(OFFICE, channels=("till",)) if then is Then.ASK else None
     rule = Rule(id="odd", tools=PAY, when=compile_condition("args.absent > 1"), then=then, asking=own)
     later = Rule(id="later", tools=PAY, then=Then.ALLOW)
     ruling = judge(policy(rule, later, ask=OFFICE, default=Then.ALLOW), call(), now=NOON)
@@ -179,7 +180,7 @@ def test_a_rule_passed_over_without_a_look_would_not_have_answered(given: Any, r
     arguments = {"n": 1} if given == "left out" else {"n": 1, "currency": given}
     quick, slow = (
         judge(policy(Rule(id="r", tools=PAY, when=when, then=Then.ALLOW), ask=OFFICE), call(**arguments), now=NOON)
-        for when in (condition, replace(condition, demands=()))
+        for when in (condition, dataclasses.replace(condition, demands=()))
     )
     assert quick == slow
 
@@ -192,7 +193,7 @@ def test_a_rule_about_a_number_is_passed_over_only_where_it_is_false(given: Any,
     arguments: dict[str, Any] = {"currency": "EUR"} if given == "left out" else {"currency": "EUR", "n": given}
     quick, slow = (
         judge(policy(Rule(id="r", tools=PAY, when=when, then=Then.ALLOW), ask=OFFICE), call(**arguments), now=NOON)
-        for when in (condition, replace(condition, demands=()))
+        for when in (condition, dataclasses.replace(condition, demands=()))
     )
     assert quick == slow
 
@@ -252,11 +253,11 @@ def test_an_account_of_two_people_leads_to_nobody() -> None:
 
 def test_what_was_permitted_beforehand_is_no_answer_where_a_condition_is_in_doubt() -> None:
     terms = StandingTerms(lasts=timedelta(days=7), uses=3, each={"CNY": Decimal(5)}, total={"CNY": Decimal(9)})
-    own = replace(OFFICE, standing=terms)
+    own = dataclasses.replace(OFFICE, standing=terms)
     rule = Rule(id="odd", tools=PAY, when=compile_condition("args.absent > 1"), then=Then.ASK, asking=own)
     doubtful = judge(policy(rule), call(), now=NOON)
     assert isinstance(doubtful, Ask)
     assert doubtful.asking == OFFICE
-    certain = judge(policy(replace(rule, when=None)), call(), now=NOON)
+    certain = judge(policy(dataclasses.replace(rule, when=None)), call(), now=NOON)
     assert isinstance(certain, Ask)
     assert certain.asking.standing is terms

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.domain.call.tool import Tool
 from app.domain.call.tool_call import ToolCall
@@ -74,7 +75,7 @@ def test_what_is_offered_is_said_in_one_sentence_with_all_its_limits() -> None:
         "Up to 5 more payments to “Haoyun” with “pay”, each at most CNY 1,200, by “billing” in this session (“s-1”), "
         "until 2026-11-25 14:30 UTC; only pay.amount, ref may differ."
     )
-    once = offered(terms=replace(TERMS, uses=1))
+    once = offered(terms=dataclasses.replace(TERMS, uses=1))
     assert permit_sentence(once, Language.ZH, UTC) == (
         "本会话（“s-1”）中，“billing” 可用 “pay” 再向 “Haoyun” 付款 1 次，最多 CNY 1,200，"
         "2026-11-25 14:30 UTC 之前有效；仅 pay.amount、ref 可以不同。"
@@ -161,10 +162,10 @@ def test_of_two_calls_that_differ_anywhere_else_one_never_covers_the_other(befor
     ("terms", "why"),
     [
         (TERMS, None),
-        (replace(TERMS, uses=4), "uses must be 1 to 4"),
-        (replace(TERMS, lasts=timedelta(minutes=29)), "it must end within 29 min"),
-        (replace(TERMS, each={"CNY": Decimal(1199)}), "1200 CNY is more than may be repeated in a session"),
-        (replace(TERMS, each={"USD": Decimal(9999)}), "1200 CNY is more than may be repeated in a session"),
+        (dataclasses.replace(TERMS, uses=4), "uses must be 1 to 4"),
+        (dataclasses.replace(TERMS, lasts=timedelta(minutes=29)), "it must end within 29 min"),
+        (dataclasses.replace(TERMS, each={"CNY": Decimal(1199)}), "1200 CNY is more than may be repeated in a session"),
+        (dataclasses.replace(TERMS, each={"USD": Decimal(9999)}), "1200 CNY is more than may be repeated in a session"),
     ],
 )
 def test_what_is_wider_than_the_file_lets_is_named(terms: SessionTerms, why: str | None) -> None:
@@ -173,12 +174,12 @@ def test_what_is_wider_than_the_file_lets_is_named(terms: SessionTerms, why: str
 
 @requirement("S-26")
 def test_arguments_that_may_no_longer_differ_or_pay_otherwise_are_wider_too() -> None:
-    loose = offered(terms=replace(TERMS, differ=("memo",)))
-    assert may_differ(replace(TERMS, differ=("memo",)), PAY) == ("pay.amount", "ref", "memo")
+    loose = offered(terms=dataclasses.replace(TERMS, differ=("memo",)))
+    assert may_differ(dataclasses.replace(TERMS, differ=("memo",)), PAY) == ("pay.amount", "ref", "memo")
     assert loose.beyond(TERMS, PAY, made_at=NOW) == "memo must stay the same"
     assert offered().beyond(TERMS, NOTE, made_at=NOW) == "pay.amount, ref must stay the same"
     free = SessionTerms(lasts=TERMS.lasts, uses=5, each=TERMS.each, differ=("pay.amount", "ref"))
     assert offered().beyond(free, NOTE, made_at=NOW) == "what it pays is not what the tool pays"
     more = offered()
-    more = replace(more, stands=replace(more.stands, total={"CNY": Decimal(6001)}))
+    more = replace(more, stands=dataclasses.replace(more.stands, total={"CNY": Decimal(6001)}))
     assert more.beyond(TERMS, PAY, made_at=NOW) == "what it allows in all is not what its uses add up to"

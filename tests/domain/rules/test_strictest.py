@@ -14,12 +14,13 @@ from app.domain.request.request import Risk
 from app.domain.rules.policy import Allow, Ask, Deny, Policy
 from app.domain.rules.rule import Asking, Then
 from app.domain.rules.strictest import Wish, at_least_ask, strictest
+from tests.drawn import drawn
 
 if TYPE_CHECKING:
     from app.domain.rules.policy import Ruling
 
 MINUTE = timedelta(minutes=1)
-ASKINGS = st.builds(
+ASKINGS = drawn(
     Asking,
     stages=st.lists(
         st.sampled_from([Stage(of=("finance",), need=1), Stage(of=("legal",), need=1), Stage(of=("finance",), need=2)]),
@@ -32,9 +33,9 @@ ASKINGS = st.builds(
 )
 SAID = {"reason": st.just("Because."), "policy_version": st.just("v"), "trace": st.just(()), "rule_id": st.just("r")}
 RULINGS = st.one_of(
-    st.builds(Allow, record=st.booleans(), **SAID),
-    st.builds(Deny, record=st.just(True), **SAID),
-    st.builds(Ask, asking=ASKINGS, **SAID),
+    drawn(Allow, record=st.booleans(), **SAID),
+    drawn(Deny, record=st.just(True), **SAID),
+    drawn(Ask, asking=ASKINGS, **SAID),
 )
 RANK = {Allow: 0, Ask: 1, Deny: 2}
 
@@ -60,9 +61,7 @@ def test_the_answer_is_as_strict_as_the_strictest_voice_and_drops_nobodys_people
         assert found.record == any(voice.record for voice in voices if isinstance(voice, Allow))
 
 
-@given(
-    ruling=RULINGS, ask=st.none() | ASKINGS, wishes=st.lists(st.builds(Wish, by=st.just("hook:x"), reason=st.text()))
-)
+@given(ruling=RULINGS, ask=st.none() | ASKINGS, wishes=st.lists(drawn(Wish, by=st.just("hook:x"), reason=st.text())))
 def test_wishes_raise_an_allow_and_soften_nothing(ruling: Ruling, ask: Asking | None, wishes: list[Wish]) -> None:
     policy = Policy(org="acme", version="v", default=Then.DENY, ask=ask)
     found = at_least_ask(ruling, wishes, policy)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import dataclasses
 import json
 import random
 import unicodedata
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.domain.call.tool_call import binding_digest
 from app.domain.errors import AssentError, BadArgumentsError, DigestMismatchError
@@ -175,7 +175,7 @@ def forged(request: ConfirmationRequest, arguments: dict[str, Any], *, reread: b
     except BadArgumentsError:
         payments = request.payments
     return binding_digest(
-        dataclasses.replace(request.call, arguments=arguments),
+        replace(request.call, arguments=arguments),
         request_id=request.id,
         nonce=request.nonce,
         policy_version=request.policy_version,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.people.people import Amount, Away
 from app.domain.request.quorum import Stage

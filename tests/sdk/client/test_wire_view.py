@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import types
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
+from msgspec.structs import replace
 from pydantic import TypeAdapter
 from typing_extensions import is_typeddict
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,25 +63,19 @@ def test_a_writer_of_sqlite_has_its_lock_from_the_beginning(sqlite_file: Sqlite)
 
 
 @requirement("F-13")
-def test_a_new_file_is_opened_once_whoever_writes_to_it_has_let_go(sqlite_file: Sqlite) -> None:
+def test_a_new_file_is_opened_once_whoever_writes_to_it_has_let_go(
+    sqlite_file: Sqlite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """SQLite itself refuses at once to begin a write-ahead log beside a writer: no wait is set that it would heed."""
-    writer = sqlite3.connect(sqlite_file._path, isolation_level=None, check_same_thread=False)
+    writer = sqlite3.connect(sqlite_file._path, isolation_level=None)
     writer.execute("CREATE TABLE a (b)")
     writer.execute("BEGIN IMMEDIATE")
-    asked = threading.Event()
-
-    def let_go() -> None:
-        asked.wait()
-        writer.execute("COMMIT")
-
-    waiting = threading.Thread(target=let_go)
-    waiting.start()
+    monkeypatch.setattr(time, "sleep", lambda _: writer.execute("COMMIT"))  # it lets go once it was waited for
     opened = sqlite_file.connect()
-    opened.set_trace_callback(lambda _: asked.set())
     sqlite_file.prepare(opened, write=True)
     assert opened.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert not writer.in_transaction
     opened.close()
-    waiting.join()
     writer.close()
 
 

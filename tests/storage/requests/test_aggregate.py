@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.domain.call.tool_call import ToolCall
 from app.domain.errors import UnavailableError
@@ -29,6 +29,7 @@ from app.storage.requests.request_lists import list_requests
 from app.storage.requests.requests import find_request
 from app.usecases.writing.carry_out import carry_out
 from tests.domain.samples import FINANCE, START, a_decision, a_request, vote
+from tests.drawn import drawn
 from tests.fixtures.examples import examples
 from tests.requirements import requirement
 from tests.storage.rig import ORG, given_request, opening, stepping
@@ -47,7 +48,7 @@ JSON = st.recursive(
     max_leaves=8,
 )
 SPANS = st.integers(1, 10**15).map(lambda microseconds: timedelta(microseconds=microseconds))
-CALLS = st.builds(
+CALLS = drawn(
     ToolCall,
     org=st.just(ORG),
     agent=TEXT,
@@ -62,7 +63,7 @@ CALLS = st.builds(
 NUMBER = count()
 
 
-STAGES = st.builds(
+STAGES = drawn(
     Stage,
     of=st.lists(TEXT, max_size=3).map(tuple),
     need=st.integers(1, 2),
@@ -76,9 +77,9 @@ STAGES = st.builds(
 )
 INSTANTS = SPANS.map(lambda span: START + span)
 NAMES = st.lists(TEXT, max_size=3).map(tuple)
-TIMERS = st.builds(Timer, at=INSTANTS, act=st.sampled_from(Act), to=NAMES, channels=NAMES)
-HANDOVERS = st.builds(HandOver, by=TEXT, to=TEXT, at=INSTANTS, note=MAYBE)
-QUESTIONS = st.builds(
+TIMERS = drawn(Timer, at=INSTANTS, act=st.sampled_from(Act), to=NAMES, channels=NAMES)
+HANDOVERS = drawn(HandOver, by=TEXT, to=TEXT, at=INSTANTS, note=MAYBE)
+QUESTIONS = drawn(
     Question,
     id=TEXT,
     by=TEXT,
@@ -132,7 +133,7 @@ def requests(draw: st.DrawFn) -> ConfirmationRequest:
     )
 
 
-EVIDENCE = st.builds(
+EVIDENCE = drawn(
     Evidence,
     channel=TEXT,
     account_id=TEXT,

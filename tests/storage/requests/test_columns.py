@@ -10,7 +10,7 @@ import enum
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import is_dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.domain.call.exhibit import Exhibit
 from app.domain.call.requester_proof import RequesterProof
@@ -119,13 +121,13 @@ def drawn(hint: Any) -> st.SearchStrategy[Any]:
 
 @cache
 def values(kind: type) -> st.SearchStrategy[Any]:
-    """Return values of a dataclass, with every field of it drawn."""
-    assert is_dataclass(kind), f"say in SIMPLE how {kind} is drawn"
+    """Return values of a class, with every field of it drawn."""
+    assert issubclass(kind, Struct) or is_dataclass(kind), f"say in SIMPLE how {kind} is drawn"
     return st.fixed_dictionaries({name: drawn(hint) for name, hint in hints(kind).items()}).map(lambda of: kind(**of))
 
 
-def free(kind: type[Any], *without: str) -> list[str]:
-    return [each.name for each in fields(kind) if each.name not in without]
+def free(kind: type[Struct], *without: str) -> list[str]:
+    return [name for name in kind.__struct_fields__ if name not in without]
 
 
 # The key, what makes a version, and the rows of other tables; a predecessor must be there.
@@ -296,10 +298,10 @@ async def test_every_field_of_a_vote_is_read_back(store: Store) -> None:
     [(REQUEST, ConfirmationRequest), (DECISION, Decision), (GRANT, Grant), (EXECUTION, Execution)],
     ids=lambda each: each.__name__ if isinstance(each, type) else "",
 )
-def test_every_field_has_a_column_or_is_said_to_be_elsewhere(columns: Columns[Any], kind: type) -> None:
+def test_every_field_has_a_column_or_is_said_to_be_elsewhere(columns: Columns[Any], kind: type[Struct]) -> None:
     """And every column has a field, or says that it is derived or given."""
     named = [(kind, "")] + [(part, f"{name}.") for name, part in columns.parts.items()]
-    wanted = {within + each.name for part, within in named for each in fields(part)} - set(columns.parts)
+    wanted = {within + name for part, within in named for name in part.__struct_fields__} - set(columns.parts)
     kept = [".".join(each.steps) for each in columns.kept if each.derived is None]
     assert set(kept) | columns.elsewhere == wanted
     assert len(kept) == len(set(kept))

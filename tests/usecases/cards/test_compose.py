@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import asdict, replace
 from datetime import timedelta, timezone
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from app.domain.call.tool import Tool
 from app.domain.identity.seals import Seals
@@ -90,7 +90,7 @@ def test_no_secret_reaches_a_card_and_the_digest_stays(secret: str, place: str) 
 
     card = compose(request, DELIVERY, CHANNEL, Policy(org="acme", version="p2", default=Then.DENY), SEALS)
 
-    assert secret not in json.dumps(asdict(card), default=str, ensure_ascii=False)
+    assert secret not in msgspec.json.encode(card, enc_hook=str).decode()
     assert request.digest == a_request().digest
     if place in {"memo", "deep", "a name"}:
         assert card.hidden == "Values hidden on this card: 2. The call runs with the real ones."  # and the account

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.errors import AlreadySettledError, ConflictError, NotEligibleError, NotFoundError
 from app.domain.lifecycle.consultations import Edited

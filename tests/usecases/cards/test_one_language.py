@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.text.language import Language
 from app.domain.words.reasons import reason_in
@@ -82,7 +83,9 @@ def test_no_chinese_card_says_anything_in_english(sheet: object) -> None:
 def test_what_finds_english_finds_it() -> None:
     exhibit = states(Language.ZH)[0]
     pane = Pane(name="chat", language=Language.ZH, text_budget=9_000, opens_forms=True)
-    card = card_of(replace(exhibit, request=replace(exhibit.request, why="Rule x wants it. (args.amount = 8)")), pane)
+    card = card_of(
+        dataclasses.replace(exhibit, request=replace(exhibit.request, why="Rule x wants it. (args.amount = 8)")), pane
+    )
     assert [found for text in texts_of(card) for found in english_in(text)] == ["Rule x wants it"]
 
 

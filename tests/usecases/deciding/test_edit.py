@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.fixtures.editing import ALICE, BOB, CAROL, DAVE, EDITING, TRANSFER, edit, filled
 from tests.fixtures.gateway import open_gateway

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import itertools
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.domain.call.tool import Tool
 from app.domain.call.tool_call import call_digest
@@ -148,8 +150,8 @@ class Story:
         self.clock = clock
         self.org = policy.org
         terms = PaymentTerms(budgets=tuple(budgets), duplicates=timedelta(0))
-        attention = replace(policy.attention, cool_down=timedelta(0), remember_denials=timedelta(0))
-        self.policy = replace(policy, payments=terms, attention=attention, default=Then.ALLOW, ask=ASKING)
+        attention = dataclasses.replace(policy.attention, cool_down=timedelta(0), remember_denials=timedelta(0))
+        self.policy = dataclasses.replace(policy, payments=terms, attention=attention, default=Then.ALLOW, ask=ASKING)
         self.model = Model(budgets)
         self.calls = 0
 
@@ -275,7 +277,7 @@ def test_what_passes_by_itself_is_what_the_model_says(database_url: str, policy:
     async def run(budgets: list[Budget], steps: list[tuple[str, Any, Any]]) -> None:
         clock = ManualClock()
         async with open_store(database_url, clock) as store:
-            story = Story(store, replace(policy, org=f"org-{next(ORGS)}"), clock, budgets)
+            story = Story(store, dataclasses.replace(policy, org=f"org-{next(ORGS)}"), clock, budgets)
             await story.know_everybody()
             half = len(steps) // 2
             for step in steps[:half]:

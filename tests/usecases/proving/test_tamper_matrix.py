@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from asyncio import to_thread
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.trail.head_file import find_heads, write_heads

@@ -6,10 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.errors import WrongScopeError
 from app.domain.request.request import State, Status
-from app.domain.values import evolve
 from app.usecases.reading.wait import Wait, Waiters
 from tests.domain.samples import a_request, settled
 from tests.fixtures.patience import eventually
@@ -108,7 +108,7 @@ async def test_what_is_handed_on_is_refused_to_whom_it_may_not_be_shown() -> Non
     store, waiters = Counting(a_request("req_1")), Waiters(most=10)
     held = _held(store, waiters, opened=1)
     await eventually(waiters.waited_for)
-    waiters.wake({("acme", "req_1"): evolve(settled(Status.DENIED), enforced=True)})
+    waiters.wake({("acme", "req_1"): replace(settled(Status.DENIED), enforced=True)})
     with pytest.raises(WrongScopeError):
         await asyncio.wait_for(held, 5)
     assert len(waiters) == 0

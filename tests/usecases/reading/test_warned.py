@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.rules.policy import Policy
 from app.domain.rules.rule import Then
@@ -45,7 +46,7 @@ async def test_a_request_is_looked_through_once_and_again_when_it_or_the_file_ch
 
     edited = replace(request_of("a", "Acme"), digest="0" * 64)
     assert await memory.of([edited], POLICY, [None]) == [()]
-    in_chinese = replace(POLICY, version="p2", language=Language.ZH)
+    in_chinese = dataclasses.replace(POLICY, version="p2", language=Language.ZH)
     assert (await memory.of([request], in_chinese, [None]))[0][0].text.endswith("可能在冒充其他名称。")
     assert looked_at == ["a", "b", "a", "a"]
 

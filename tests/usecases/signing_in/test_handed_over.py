@@ -6,7 +6,6 @@ import asyncio
 import hmac
 import warnings
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 from joserfc.jwk import ECKey, OctKey, RSAKey
+from msgspec.structs import replace
 
 from app.domain.call.requester_proof import RequesterProof, proof_from
 from app.domain.call.tool_call import binding_digest

@@ -9,9 +9,10 @@ somebody else, and no role lets one person decide as two.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.card.card_for import instant_text
 from app.domain.errors import NotFoundError
@@ -53,8 +54,7 @@ MOST_SHOWN = 20  # of each: with all that can be done about them, a page stays b
 _MOST_SESSIONS = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PersonRow:
+class PersonRow(Struct, frozen=True, kw_only=True):
     """One person of the file. `factor`: of an app; `passkeys` by our id and what is said of each."""
 
     email: str
@@ -66,8 +66,7 @@ class PersonRow:
     sessions: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyRow:
+class KeyRow(Struct, frozen=True, kw_only=True):
     """One key that works, without anything of its secret."""
 
     id: str
@@ -79,8 +78,7 @@ class KeyRow:
     used: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdminPage:
+class AdminPage(Struct, frozen=True, kw_only=True):
     """The page. `more` and `more_keys` are how many are not shown; `claims` the roles that issuers' groups give."""
 
     people: tuple[PersonRow, ...]
@@ -208,8 +206,7 @@ def _by_claims(policy: Policy) -> list[tuple[Role, str]]:
     return [(role, name) for role, names in policy.roles.items() for name in names if name.startswith(CLAIM)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Struct, frozen=True):
     """How things are said on the page."""
 
     policy: Policy

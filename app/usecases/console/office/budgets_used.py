@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
+
+from msgspec import Struct
 
 from app.domain.money.amounts import amount_text
 from app.domain.money.payment import plain
@@ -38,8 +39,7 @@ _HIDDEN = "•••"
 _FULL, _NEARLY = 100, 80
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class Use(Struct, frozen=True, kw_only=True):
     """What is used of one budget, by one of those whom it is for. Every text is visible, in the reader's language."""
 
     budget: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.usecases.console.office.admin_page import Administration
 from app.usecases.console.office.proposed_file import ProposedFile
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from app.usecases.reading.keys import Keys
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Office:
+class Office(Struct, frozen=True, kw_only=True):
     """One field a use case."""
 
     story: RequestStory

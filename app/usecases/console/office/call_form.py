@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.call.tool_call import ToolCall
 from app.domain.errors import BadJsonError, InvalidError
@@ -27,8 +28,7 @@ _NUMBERS = frozenset({"integer", "number"})
 _MOST_CHOICES = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """One field: `kind` is text, number, boolean, choice or json; `choices` are those of a choice."""
 
     name: str

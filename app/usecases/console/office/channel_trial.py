@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.errors import NotFoundError
 from app.domain.rules.name_of import name_of
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from app.usecases.platforms.channel_book import ChannelBook
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """One step of a test card. `good` None: it has not come yet. `mend`: what to do about one that went wrong."""
 
     good: bool | None

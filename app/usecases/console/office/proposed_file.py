@@ -7,8 +7,9 @@ calls that one may not read; what is sensitive is taken out of them before, whoe
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.card.card_for import instant_text
 from app.domain.errors import AssentError, UnavailableError
@@ -41,8 +42,7 @@ _MOST_FAULTS = 20
 _MOST_COVERED = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Differs:
+class Differs(Struct, frozen=True, kw_only=True):
     """A call that would be answered otherwise."""
 
     at: str
@@ -55,8 +55,7 @@ class Differs:
     values: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Judged(Struct, frozen=True, kw_only=True):
     """What came of it."""
 
     version: str
@@ -70,8 +69,7 @@ class Judged:
     faults: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggested:
+class Suggested(Struct, frozen=True, kw_only=True):
     """A rule that approvals suggest."""
 
     id: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.call.switch import PAUSE
 from app.domain.card.card_for import instant_text
@@ -55,8 +56,7 @@ _KIND_OF: Mapping[State, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
+class Day(Struct, frozen=True, kw_only=True):
     """What became, until now, of what was asked on a day."""
 
     day: str
@@ -64,8 +64,7 @@ class Day:
     total: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class Load(Struct, frozen=True, kw_only=True):
     """What one person voted on."""
 
     who: str
@@ -74,8 +73,7 @@ class Load:
     quick: int  # approvals faster than anybody reads
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Paused:
+class Paused(Struct, frozen=True, kw_only=True):
     """One pause that is on."""
 
     what: str
@@ -84,8 +82,7 @@ class Paused:
     at: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PulsePage:
+class PulsePage(Struct, frozen=True, kw_only=True):
     """The page. Every text is visible and in the reader's language."""
 
     waiting: int

@@ -6,8 +6,9 @@ trail, once in a while, as for the page on which it is decided.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.card.card_for import instant_text
 from app.domain.errors import NotFoundError, UnauthenticatedError
@@ -51,8 +52,7 @@ MOST_NOTE = 1_000
 _LOOKED = "console look"  # as the page on which it is decided remembers it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
+class Copy(Struct, frozen=True, kw_only=True):
     """One copy of the card: where, which revision, since when, and how it stands there."""
 
     where: str
@@ -61,8 +61,7 @@ class Copy:
     stands: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestPage:
+class RequestPage(Struct, frozen=True, kw_only=True):
     """The page. Every text is visible, masked and in the reader's language."""
 
     sheet: Sheet

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.card.card_for import instant_text
 from app.domain.errors import AssentError, InvalidError, NotFoundError
@@ -51,8 +52,7 @@ _MOST_TOOLS = 200
 _MOST_STEPS = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class Version(Struct, frozen=True, kw_only=True):
     """One version of the file as it is kept."""
 
     version: str
@@ -61,8 +61,7 @@ class Version:
     runs: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleLine:
+class RuleLine(Struct, frozen=True, kw_only=True):
     """One rule in a line."""
 
     id: str
@@ -72,8 +71,7 @@ class RuleLine:
     asks: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """A standing approval, and what may be done with it. `says`: "" for who may not read the values in it."""
 
     id: str
@@ -88,8 +86,7 @@ class Standing:
     may_end: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class Trace(Struct, frozen=True, kw_only=True):
     """One rule that was looked at."""
 
     rule: str
@@ -98,8 +95,7 @@ class Trace:
     decided: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class Tried(Struct, frozen=True, kw_only=True):
     """What the rules say of a call that nobody made."""
 
     verdict: str
@@ -112,8 +108,7 @@ class Tried:
     more: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RulesPage:
+class RulesPage(Struct, frozen=True, kw_only=True):
     """The page. Every text is visible."""
 
     runs: str

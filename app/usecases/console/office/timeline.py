@@ -7,8 +7,9 @@ still owed. What would stand on top of each other is one mark, with the numbers 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.domain.request.request import UNCERTAIN_STATES, GrantStatus, State
 from app.domain.trail.audit import Kind
@@ -69,8 +70,7 @@ _TONE_OF = {
 _OWED = UNCERTAIN_STATES | {State.PENDING, State.APPROVED, State.EXECUTING}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class Mark(Struct, frozen=True, kw_only=True):
     """What happened in a lane at about the same time: the numbers of its rows."""
 
     lane: int
@@ -79,8 +79,7 @@ class Mark:
     tone: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True):
     """What was waited for, and how long; `lane` is who was waited for, or -1 for a time in which nothing happened."""
 
     lane: int
@@ -90,8 +89,7 @@ class Span:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """One event: how long after the asking, and in which lane."""
 
     number: int
@@ -99,8 +97,7 @@ class Row:
     lane: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
+class Timeline(Struct, frozen=True, kw_only=True):
     """The drawing, and its rows: one for each event, in their order."""
 
     marks: tuple[Mark, ...]

@@ -8,10 +8,11 @@ from __future__ import annotations
 import csv
 import io
 import unicodedata
-from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from app.domain.card.card_for import instant_text
 from app.domain.errors import AssentError, InvalidError
@@ -68,8 +69,7 @@ _FORMULA = frozenset("=+-@")
 _BREAKS = frozenset("\t\r\n")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """One request that was found; every text is visible and masked."""
 
     item: Item
@@ -80,8 +80,7 @@ class Found:
     settled: str  # after how long, and by whom
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrailPage:
+class TrailPage(Struct, frozen=True, kw_only=True):
     """What one look found; `onward` is where the next goes on, and `back_to` how far this one came."""
 
     found: tuple[Found, ...]
@@ -91,8 +90,7 @@ class TrailPage:
     read_at: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sought:
+class _Sought(Struct, frozen=True, kw_only=True):
     wanted: Mapping[str, str | int]
     before: tuple[int, str]
     told: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
+from msgspec import Struct
 
 from app.domain.card.card_for import instant_text
 from app.domain.errors import AssentError
@@ -41,8 +42,7 @@ class Walked:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WalkedPage:
+class WalkedPage(Struct, frozen=True, kw_only=True):
     """The same for a page."""
 
     began: str
