@@ -11,6 +11,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from msgspec import Raw
+from msgspec.json import Encoder
+
 from app.domain.text.canonical import plain_canonical
 from app.domain.trail.audit import AuditEvent
 
@@ -20,13 +23,21 @@ if TYPE_CHECKING:
 
     from app.domain.trail.audit import Record
 
+_encode = Encoder().encode  # for texts and whole numbers under ASCII names, this is the form of RFC 8785
+
 GENESIS = "0" * 64
 """The hash before the first event."""
+
+
+def facts_text(record: Record) -> bytes:
+    """Return the facts of a record as they are kept, and as they stand in what is hashed."""
+    return plain_canonical(dict(record.facts))
 
 
 def link(
     record: Record,
     *,
+    facts: bytes | None = None,
     org: str,
     seq: int,
     event_id: str,
@@ -35,8 +46,8 @@ def link(
     request_version: int | None,
     prev_hash: str,
 ) -> AuditEvent:
-    """Bind a record to its predecessor."""
-    leaf = _leaf(record, org, seq, event_id, at, request_id, request_version)
+    """Bind a record to its predecessor. `facts` are its `facts_text`, where that is known."""
+    leaf = _leaf(record, facts or facts_text(record), org, seq, event_id, at, request_id, request_version)
     return AuditEvent(
         org=org,
         seq=seq,
@@ -57,11 +68,14 @@ def hash_of(event: AuditEvent) -> str:
 
 def leaf_of(event: AuditEvent) -> bytes:
     """Return what an event's hash is made of, beside its predecessor's."""
-    return _leaf(event.record, event.org, event.seq, event.id, event.at, event.request_id, event.request_version)
+    record = event.record
+    facts = facts_text(record)
+    return _leaf(record, facts, event.org, event.seq, event.id, event.at, event.request_id, event.request_version)
 
 
 def _leaf(  # noqa: PLR0917 - the parts of an event, in the order in which it declares them
     record: Record,
+    facts: bytes,
     org: str,
     seq: int,
     event_id: str,
@@ -69,17 +83,17 @@ def _leaf(  # noqa: PLR0917 - the parts of an event, in the order in which it de
     request_id: str | None,
     request_version: int | None,
 ) -> bytes:
-    return plain_canonical(
-        {
-            "org": org,
-            "seq": seq,
-            "id": event_id,
-            "at": at.isoformat(),
-            "kind": record.kind.value,
+    return _encode(
+        {  # in the order of their names
             "actor": record.actor,
-            "facts": dict(record.facts),
+            "at": at.isoformat(),
+            "facts": Raw(facts),
+            "id": event_id,
+            "kind": record.kind.value,
+            "org": org,
             "request_id": request_id,
             "request_version": request_version,
+            "seq": seq,
         }
     )
 

@@ -10,12 +10,12 @@ that a name which a row gives up is free for another one.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from enum import IntEnum
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import json as fast_json
 from sqlalchemy import JSON, Insert, Update, bindparam, column, func, insert, select, update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.sql import visitors
@@ -185,9 +185,9 @@ class Gathered:
     ) -> None:
         shape = (tuple(rows), bool(told))
         text, constants = _combined.get(shape) or _combine(shape, dialect)
-        bound: Row = {f"{ROWS}_{index}": json.dumps(each) for index, each in enumerate(rows.values())}
+        bound: Row = {f"{ROWS}_{index}": fast_json.encode(each).decode() for index, each in enumerate(rows.values())}
         if told:
-            bound[TOLD] = json.dumps(told)
+            bound[TOLD] = fast_json.encode(told).decode()
         cursor = connection.execute(text, {**constants, **bound})
         self._sent.append((cursor, [*_wanted(rows, rows), None] if told else _wanted(rows, rows)))
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from msgspec import Struct
+from msgspec import json as fast_json
 
 from app.storage.engine.dialect import MICROSECOND, from_us, to_us
 
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+def _json_text(value: object) -> str:
+    return fast_json.encode(value).decode()
 
 
 class Kept(Struct, frozen=True):

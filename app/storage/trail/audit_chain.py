@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, literal_column, select
 
-from app.domain.text.canonical import plain_canonical
 from app.domain.trail.audit import AuditEvent, Kind, Record
-from app.domain.trail.chain import GENESIS, link
+from app.domain.trail.chain import GENESIS, facts_text, link
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Link, Pending, Row, Statement, Tx
 from app.storage.statements.together import Rank, inserting, saving
@@ -81,8 +80,10 @@ def append_all(tx: Tx, pending: Sequence[Pending]) -> None:
     head = tx.one(_HEAD_LOCKED if tx.locks_rows else _HEAD, for_org=tx.org)
     seq, prev = (head["seq"], head["hash"]) if head else (-1, GENESIS)
     for item in pending:
+        facts = facts_text(item.record)
         event = link(
             item.record,
+            facts=facts,
             org=tx.org,
             seq=seq + 1,
             event_id=item.id,
@@ -91,7 +92,7 @@ def append_all(tx: Tx, pending: Sequence[Pending]) -> None:
             request_version=item.request_version,
             prev_hash=prev,
         )
-        tx.gather(_INSERT, **_to_row(event))
+        tx.gather(_INSERT, **_to_row(event, facts))
         tx.linked(Link(tx.org, event.seq, event.hash, event.request_id))
         seq, prev = event.seq, event.hash
     if head:
@@ -111,7 +112,7 @@ def list_kept(tx: Tx, *, after: int, most: int) -> list[AuditEvent]:
     for row in tx.all(_PAGE, for_org=tx.org, after=after, most=most):
         try:
             event = _from_row(row)
-            same = _to_row(event)["facts"] == row["facts"]
+            same = facts_text(event.record).decode() == row["facts"]
         except (ValueError, TypeError, OverflowError, RecursionError):
             same, event = False, None
         if event is None or not same:
@@ -152,7 +153,7 @@ def get_head(tx: Tx) -> tuple[int, str]:
     return (head["seq"], head["hash"]) if head else (-1, GENESIS)
 
 
-def _to_row(event: AuditEvent) -> Row:
+def _to_row(event: AuditEvent, facts: bytes | None = None) -> Row:
     return {
         "org": event.org,
         "seq": event.seq,
@@ -162,7 +163,7 @@ def _to_row(event: AuditEvent) -> Row:
         "actor": event.record.actor,
         "request_id": event.request_id,
         "request_version": event.request_version,
-        "facts": plain_canonical(dict(event.record.facts)).decode(),
+        "facts": (facts or facts_text(event.record)).decode(),
         "prev_hash": event.prev_hash,
         "hash": event.hash,
     }
