@@ -62,6 +62,7 @@ def claim(request: ConfirmationRequest, *, execution_id: str, claim_id: str, by:
             actor=by,
             facts={"grant": grant.id, "execution": execution_id, "claim": claim_id, "digest": request.digest},
         ),
+        at=now,
     )
 
 
@@ -181,6 +182,7 @@ def _executed(
         request=replace(request, version=request.version + 1, execution=execution),
         effects=(RefreshCards(), *told(request), Wake()),
         record=Record(kind=kind, actor=by, facts=facts),
+        at=execution.settled_at,
     )
 
 

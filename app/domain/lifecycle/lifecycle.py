@@ -164,6 +164,7 @@ def _vote(request: ConfirmationRequest, event: Vote, now: datetime) -> Step:
         record=Record(
             kind=Kind.VOTE, actor=decision.person, facts=_vote_facts(request, decision) | _alone(decision, voters)
         ),
+        at=decision.at,
     )
 
 
@@ -288,6 +289,7 @@ def _settle(
         request=settled,
         effects=(RefreshCards(), *told(settled, ended=ended), Wake()),
         record=Record(kind=kind, actor=by, facts=facts if facts is not None else {"reason": reason}),
+        at=at,
     )
 
 

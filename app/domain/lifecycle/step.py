@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from app.domain.lifecycle.effect import Effect
     from app.domain.request.request import ConfirmationRequest
     from app.domain.trail.audit import Record
@@ -43,6 +45,8 @@ class Step(Struct, frozen=True, kw_only=True):
     request: ConfirmationRequest
     effects: tuple[Effect, ...] = ()
     record: Record | None = None
+    at: datetime | None = None
+    """The instant that the request says of this step: its event says the same. None: it says none."""
     refusal: Refusal | None = None
 
 

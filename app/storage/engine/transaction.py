@@ -370,11 +370,12 @@ class Tx:
         request_id: str | None = None,
         request_version: int | None = None,
         asked_at: datetime | None = None,
+        at: datetime | None = None,  # None: this unit's instant
     ) -> None:
         """Say in the org's trail what this unit did. Linked into the chain just before the commit."""
         pending = Pending(
             id=self.ids.new("evt"),
-            at=self.now(),
+            at=at or self.now(),
             record=record,
             request_id=request_id,
             request_version=request_version,

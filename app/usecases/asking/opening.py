@@ -175,7 +175,7 @@ class Opening:
         for each in (record, *judged.notes):
             tx.append(each, request_id=request.id)
         self._spend(request.id, standing_id)
-        after = carry_out(tx, request, permitted(request, reason=request.why, now=self._now))
+        after = carry_out(tx, request, permitted(request, reason=request.why, now=tx.now()))
         return Asked(request=after, attached=False)
 
     def _spend(self, request_id: str | None, standing_id: str | None = None) -> None:

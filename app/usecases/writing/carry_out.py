@@ -136,7 +136,9 @@ def _record(tx: Tx, step: Step) -> None:
     if step.record is None:
         raise ValueError("a change without a record")
     request = step.request
-    tx.append(step.record, request_id=request.id, request_version=request.version, asked_at=request.created_at)
+    tx.append(
+        step.record, request_id=request.id, request_version=request.version, asked_at=request.created_at, at=step.at
+    )
 
 
 def plan_card(
