@@ -64,8 +64,8 @@ def test_the_operations_page_shows_the_example_receiver_word_for_word() -> None:
 
 
 @pytest.mark.process
-def test_the_example_agent_pays_once_and_carries_on(tmp_path: Path) -> None:
-    """It is killed while people think; the next run carries on with the approved call, and asks about its own."""
+def test_the_example_agent_pays_once_however_often_it_is_started(tmp_path: Path) -> None:
+    """It is killed while people think; the next run pays as approved, and the one after that is told what was paid."""
 
     def run(gateway: RealGateway) -> subprocess.Popen[str]:
         environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "sdk"), "PYTHONUNBUFFERED": "1"}
@@ -81,17 +81,14 @@ def test_the_example_agent_pays_once_and_carries_on(tmp_path: Path) -> None:
         first.communicate()
         second = run(gateway)
         gateway.decide(asked, "approve")
-        assert second.stdout is not None
-        carried_on = second.stdout.readline()
-        gateway.decide(gateway.pending(), "deny", reason="once is enough")
-        rest, _ = second.communicate(timeout=HANGS)
+        paid, _ = second.communicate(timeout=HANGS)
+        told, _ = run(gateway).communicate(timeout=HANGS)
         states = [request["state"] for request in gateway.requests()]
-    grant = re.search(r"carried on with oa__purchase_pay: Ran\(result='paid 80000 CNY to .*, key (\w+)'\)", carried_on)
-    assert grant is not None, carried_on
+    grant = re.fullmatch(r"paid 80000 CNY to Acme Ltd for INV-1042, key (\w+)\n", paid)
+    assert grant is not None, paid
     assert grant[1] != "None"
-    assert "an approver denied this call" in rest
-    assert "Traceback" not in rest
-    assert sorted(states) == ["denied", "succeeded"]
+    assert told == paid
+    assert states == ["succeeded"]
 
 
 AGENT_POLICY = """

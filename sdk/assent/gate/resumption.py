@@ -14,7 +14,9 @@
 | unknown, or pending elsewhere | it is left alone: a person or the tool's own records settle it |
 
 Give every agent its own session: of two live processes that share one, each would take the other's executions for a
-dead predecessor's. A guarded function in `tools` is run bare: what is carried on here was asked about before.
+dead predecessor's. A guarded function in `tools` is run bare: what is carried on here was asked about before. And it is
+not known to the program that goes on: what that calls anew is a new call, and asked about again, unless its guard has
+a `call_id` (which makes `resume` needless for it) or the program looks here first whether its work is done.
 """
 
 from __future__ import annotations
