@@ -67,13 +67,14 @@ class Access:
 
     async def __call__(self, request: Request, *scopes: Scope) -> ApiKey:
         """Return the caller's key. Raises UnauthenticatedError, WrongScopeError, TooManyError, NotFoundError."""
-        scheme, _, text = _authorization(request).partition(" ")
+        given = _authorization(request)
+        scheme, _, text = given.partition(" ")
         source = request.client.host if request.client else "?"
         try:
             key = await self._keys.authenticate(text.strip() if scheme.lower() == "bearer" else "")
         except UnauthenticatedError:
             self._strangers.take(source)
-            raise
+            raise UnauthenticatedError(_what_is_wrong(scheme, text)) from None
         request.state.key = key
         self._pace.take(key.id)
         if key.scope not in scopes:
@@ -82,6 +83,15 @@ class Access:
         if "\x00" in request.scope["path"]:  # no id of ours has one, and PostgreSQL cannot even be asked for it
             raise NotFoundError
         return key
+
+
+def _what_is_wrong(scheme: str, text: str) -> str:
+    """Say why nobody was recognised: of the header's form, which tells a stranger nothing, and of a key, no more."""
+    if not scheme:
+        return "there is no Authorization header: send `Authorization: Bearer ak_…`"
+    if scheme.lower() != "bearer" or not text.strip():
+        return "the Authorization header is not `Bearer ak_…`"
+    return "this key is none of ours, or no longer: it is unknown, revoked, over, or of another ASSENT_SECRET"
 
 
 def _authorization(request: Request) -> str:

@@ -121,8 +121,10 @@ def report(
     What is unknown, or waits `elsewhere`, may be settled later as succeeded or failed; it is never run again.
     """
     execution = request.execution
-    if execution is None or execution.claim_id != claim_id:
+    if execution is None:
         return Step(request=request, refusal=Refusal.NOT_STARTED)
+    if execution.claim_id != claim_id:
+        return Step(request=request, refusal=Refusal.CLAIMED)
     if execution.status is status:
         same = _says(execution, result, error, elsewhere) or status is ExecutionStatus.UNKNOWN
         return Step(request=request, refusal=Refusal.REPEATED if same else Refusal.OUTCOME_CONFLICT)

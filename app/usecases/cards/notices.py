@@ -50,7 +50,7 @@ def notice_for(  # noqa: PLR0917 - what a card is made of, and the row
             delivery.person,
             channel.language,
             policy.zone,
-            title=_clean(visible(request.title)),
+            title=_clean(request.title),
             page=page_of(request, policy),
         )
         return Notice(text=told, mentions=(), key=_key_of(row, delivery)) if told else None

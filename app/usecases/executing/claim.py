@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from app.usecases.hooks.known_call import HookBook, KnownCall
 
 
+_ANOTHER_CLAIM = "it was claimed under another claim_id: whoever has that one reports what came of it"
 _UNTOLD = "whether those who approved still may was not told yet, since the gateway was started: claim it again"
 
 
@@ -274,7 +275,7 @@ class Report:
     ) -> ConfirmationRequest:
         """Settle the execution that this `claim_id` started; the same outcome again is answered like the first time.
 
-        Raises NotFoundError, WrongScopeError, NotStartedError, OutcomeConflictError.
+        Raises NotFoundError, WrongScopeError, NotStartedError, AlreadyClaimedError, OutcomeConflictError.
         """
 
         def unit(tx: Tx) -> ConfirmationRequest | AssentError:
@@ -296,6 +297,8 @@ class Report:
                 elsewhere=place_for(elsewhere, request),
             )
             after = carry_out(tx, request, step)
+            if step.refusal is Refusal.CLAIMED:
+                return AlreadyClaimedError(_ANOTHER_CLAIM, state=after.state.value)
             return _refusal(step.refusal, after) or after
 
         return await self._store.write(unit, org=caller.org, about=request_id)

@@ -305,6 +305,15 @@ async def test_the_same_claim_again_is_the_same_answer(gateway: Gateway) -> None
 # --- S-43 -------------------------------------------------------------------------------------------------------------
 
 
+async def test_an_outcome_under_another_claim_is_told_that_it_is_one(gateway: Gateway) -> None:
+    request = await _approved(gateway)
+    assert (await gateway.claim(request)).status_code == 200
+    body = {"claim_id": "another", "status": "succeeded"}
+    said = await gateway.call("POST", f"/v1/requests/{request['id']}/outcome", body, who="agent:shop")
+    assert (said.status_code, said.json()["code"], said.json()["state"]) == (409, "already_claimed", "executing")
+    assert "under another claim_id" in said.json()["detail"]
+
+
 @requirement("S-43")
 async def test_fifty_creations_with_one_key_are_one_request_and_one_card(either_gateway: Gateway) -> None:
     g = either_gateway

@@ -387,23 +387,29 @@ async def test_keys_are_long_random_and_nowhere_to_be_found(either_gateway: Gate
     assert all(text.split("_")[2] not in listed.text for text in texts)
 
 
+NO_HEADER = "there is no Authorization header: send `Authorization: Bearer ak_…`"
+NO_BEARER = "the Authorization header is not `Bearer ak_…`"
+NO_KEY = "this key is none of ours, or no longer: it is unknown, revoked, over, or of another ASSENT_SECRET"
+
+
 @requirement("S-34")
 @pytest.mark.parametrize(
-    "text",
+    ("text", "why"),
     [
-        "",
-        "Bearer",
-        "Bearer ",
-        "Bearer x",
-        "Basic {key}",
-        "Bearer {key}x",
-        "Bearer {other_secret}",
-        "Bearer {KEY}",
-        "{key}",
+        ("", NO_HEADER),
+        ("Bearer", NO_BEARER),
+        ("Bearer ", NO_BEARER),
+        ("Bearer x", NO_KEY),
+        ("Basic {key}", NO_BEARER),
+        ("Bearer {key}x", NO_KEY),
+        ("Bearer {other_secret}", NO_KEY),
+        ("Bearer {KEY}", NO_KEY),
+        ("{key}", NO_BEARER),
     ],
 )
 @pytest.mark.sampled(3)
-async def test_a_wrong_key_gets_the_uniform_401(gateway: Gateway, text: str) -> None:
+async def test_a_wrong_key_gets_the_uniform_401(gateway: Gateway, text: str, why: str) -> None:
+    """Of the header it says what is wrong, of a key nothing that a stranger could use."""
     key = (await gateway.key("auditor"))["authorization"].removeprefix("Bearer ")
     admin = (await gateway.key("admin"))["authorization"].removeprefix("Bearer ")
     parts, other = key.split("_"), admin.split("_")
@@ -416,7 +422,7 @@ async def test_a_wrong_key_gets_the_uniform_401(gateway: Gateway, text: str) -> 
         "type": "urn:assent:problem:unauthenticated",
         "title": "The caller could not be verified.",
         "status": 401,
-        "detail": "The caller could not be verified.",
+        "detail": why,
         "instance": "/v1/audit",
         "code": "unauthenticated",
     }

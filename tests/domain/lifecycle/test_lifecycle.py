@@ -462,7 +462,7 @@ def test_without_a_claim_there_is_no_outcome(request_: ConfirmationRequest) -> N
     step = report(request_, claim_id="c-1", status=SUCCEEDED, result=None, error=None, by="x", now=START)
     assert step.refusal is Refusal.NOT_STARTED
     mine = report(claimed(), claim_id="c-2", status=SUCCEEDED, result=None, error=None, by="x", now=START)
-    assert mine.refusal is Refusal.NOT_STARTED
+    assert mine.refusal is Refusal.CLAIMED
 
 
 @pytest.mark.parametrize(
