@@ -26,6 +26,7 @@ from app.clock import SystemClock
 from app.container import Container
 from app.domain.errors import AssentError
 from app.domain.identity.seals import seal_ids
+from app.domain.text.addresses import other_port
 from app.identifiers import RandomIds
 from app.main import create_app
 from app.storage.make_store import dialect_for, make_store
@@ -37,7 +38,7 @@ from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 from channels import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from app.api.intake.front import Application
     from app.settings import Settings
@@ -106,8 +107,11 @@ async def refuse_restored(settings: Settings) -> None:
         await store.stop()
 
 
-def open_address(host: str, port: int) -> socket.socket:
-    """Take the address, before anything starts; nobody is let in yet. Raises StartRefusedError."""
+def open_address(host: str, port: int, *, urls: Callable[[], Iterable[str | None]] = tuple) -> socket.socket:
+    """Take the address, before anything starts; nobody is let in yet. Raises StartRefusedError.
+
+    `urls` are the addresses that the file gives for pages: one that names this port has to follow to another.
+    """
     taken = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -116,6 +120,8 @@ def open_address(host: str, port: int) -> socket.socket:
         taken.close()
         if error.errno == errno.EADDRINUSE:
             why = f"port {port} is taken: choose another with --port or ASSENT_PORT"
+            if following := [url for url in urls() if url and other_port(url, 0) == port]:
+                why += f", and let `url` in the file follow: it is {following[0]}"
         else:
             mend = "see --host and --port (127.0.0.1 is this machine, 0.0.0.0 every address of it)"
             why = f"cannot listen on {host}, port {port}: {error.strerror}; {mend}"
@@ -138,11 +144,13 @@ class _Server(uvicorn.Server):
         config: uvicorn.Config,
         app: Application,
         container: Container,
+        port: int,
         greet: Callable[[Sequence[OrgAtStart]], None],
     ) -> None:
         super().__init__(config)
         self._app = app
         self._container = container
+        self._port = port
         self._greet = greet
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -162,14 +170,21 @@ class _Server(uvicorn.Server):
             troubles = dict.fromkeys(c.channels.all(), NOT_YET) | c.confirm_accounts.troubles
             look = AtStart(store=c.store, book=c.book)
             found = [
-                await look(org, {name: why for (of, name), why in troubles.items() if of == org and why})
+                await look(
+                    org, {name: why for (of, name), why in troubles.items() if of == org and why}, port=self._port
+                )
                 for org in c.book.orgs()
             ]
             if sys.stderr.isatty() and c.settings.log_format == "console":  # a person looks, and no log keeps it
                 await asyncio.to_thread(self._app.complete)  # the console is beside the loop what it is not on it: slow
-                sign_in = c.console.sessions.first_link
-                found = [replace(each, sign_in=await sign_in(each.policy.org)) for each in found]
+                found = [await self._invited(each) for each in found]
             self._greet(found)
+
+    async def _invited(self, org: OrgAtStart) -> OrgAtStart:
+        """Add a first sign-in link: to this gateway, and not to whoever listens where the file says that it does."""
+        if other_port(org.policy.url, self._port) is not None:
+            return org
+        return replace(org, sign_in=await self._container.console.sessions.first_link(org.policy.org))
 
     async def _warm_up(self) -> None:
         for name in _SOON:
@@ -225,6 +240,7 @@ def run_server(
         ),
         app,
         container,
+        port,
         lambda orgs: greet(host, port, orgs),
     )
     server.run(sockets=[address])

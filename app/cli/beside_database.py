@@ -28,6 +28,7 @@ from app.storage.make_store import dialect_for, make_store
 from app.storage.place.address import is_postgres
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.seal_standing import SealStanding, foreign
+from app.usecases.reading.at_start import port_warnings
 from app.usecases.reading.keys import Keys
 from app.usecases.reading.read import Read
 from app.usecases.reading.review import Review
@@ -120,6 +121,12 @@ def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> Non
     if faults:
         typer.echo(f"{counted(len(faults), 'fault')}{ending}", err=True)
         raise typer.Exit(code=2)
+
+
+def urls_of(config: Path) -> list[str | None]:
+    """Return the addresses that a configuration without faults gives for pages."""
+    book = PolicyBook(config, environ=os.environ, channel_types=registry.platforms())
+    return [book.current(org).policy.url for org in book.orgs()]
 
 
 def _waiting_alone(line: str) -> None:
@@ -220,6 +227,12 @@ class Beside(Struct, frozen=True, kw_only=True):
         why = await foreign_secret(self.store, self.org)
         if why is not None:
             typer.echo(f"warning: {why}", err=True)
+
+    def warn_of_port(self) -> None:
+        """Say that links lead to another port of this machine than the one that ASSENT_PORT names, if so."""
+        settings = read_settings()
+        for found in port_warnings(self.loaded.policy, settings.port) if "port" in settings.model_fields_set else []:
+            typer.echo(f"warning: {found.what}; {found.mend}", err=True)
 
 
 @asynccontextmanager

@@ -71,7 +71,8 @@ class Greeting:
                 person, link = each.sign_in
                 yield f"    sign in as {person}, once, within ten minutes: {link}"
             if not each.channels:
-                yield "    no channel: people decide by `assent requests`, or over the API"
+                console = f"in the console at {policy.url}, " if policy.url else ""
+                yield f"    no channel: people decide {console}by `assent requests`, or over the API"
         for warning in (warning for each in orgs for warning in each.warnings):
             yield f"  WARNING   {warning.what}"
             yield f"            mend: {warning.mend}"

@@ -126,7 +126,7 @@ def serve(
 
     gc.disable()  # until it serves: what is made by then stands for ever, and there is nothing to collect
     begin_lean()
-    from app.cli.beside_database import check_schema, read_settings, refuse_faults
+    from app.cli.beside_database import check_schema, read_settings, refuse_faults, urls_of
     from app.cli.greeting import Greeting
     from app.serve import StartRefusedError, hold_database, open_address, refuse_restored, run_server
 
@@ -136,7 +136,8 @@ def serve(
         with hold_database(settings.database_url):
             check_schema(settings.database_url, migrate_first=migrate_first, writes=True)
             asyncio.run(refuse_restored(settings))
-            address = open_address(host or settings.host, settings.port if port is None else port)
+            chosen = settings.port if port is None else port
+            address = open_address(host or settings.host, chosen, urls=lambda: urls_of(config))
             run_server(settings, config, dict(os.environ), address=address, greet=Greeting(settings))
     except StartRefusedError as refusal:
         typer.echo(str(refusal), err=True)

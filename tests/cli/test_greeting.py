@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from app.cli.greeting import database_shown
 from app.domain.identity.api_key import ApiKey, Scope
+from app.domain.text.addresses import at_port, other_port
 from app.policies.file.policy_file import load_policy
 from app.usecases.reading.at_start import warnings_at_start
 from channels import registry
@@ -99,6 +100,51 @@ async def test_a_person_is_greeted_and_the_doctor_warns_of_the_same(tmp_path: Pa
 
 
 @pytest.mark.process
+async def test_no_link_is_shown_to_another_port_of_this_machine_than_the_gateways_own(
+    tmp_path: Path, sqlite_url: str
+) -> None:
+    config = tmp_path / "assent.yaml"
+    config.write_text(f"url: http://127.0.0.1:1\n{RULES}{ASK.replace('NAME', 'api')}")
+    environ = dict(os.environ) | {"ASSENT_SECRET": SECRET, "ASSENT_DATABASE_URL": sqlite_url, "ASSENT_PORT": "2"}
+    there, terminal = pty.openpty()
+    words = ("app.cli.main", "serve", "-c", str(config), "--port", "0")
+    process = forked.start(*words, env=environ, cwd=ROOT, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    try:
+        said = await words_of(there, "--agent NAME --label")
+    finally:
+        process.kill()
+        await process.ended()
+        os.close(there)
+    [port] = re.findall(r"answers on http://127\.0\.0\.1:(\d+)", said)
+    assert "/sign-in?t=" not in said
+    assert f"acme: `url` is http://127.0.0.1:1, and the gateway listens on port {port}: no link leads to it" in said
+    assert f"mend: write url: http://127.0.0.1:{port}, or listen there: --port 1, ASSENT_PORT=1" in said
+    words = ("app.cli.main", "doctor", "-c", str(config))
+    checked = await asyncio.to_thread(forked.run, *words, env=environ, cwd=ROOT)
+    assert "WARNING  acme: `url` is http://127.0.0.1:1, and the gateway listens on port 2" in checked.stdout
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        ("http://127.0.0.1:8080", 8080),
+        ("http://localhost/assent", 80),
+        ("http://[::1]:8614", None),
+        ("https://127.0.0.1", None),  # a proxy's: the gateway itself speaks http alone
+        ("https://assent.acme.example", None),
+        (None, None),
+    ],
+)
+def test_which_port_of_this_machine_an_address_leads_to_instead(url: str | None, named: int | None) -> None:
+    assert other_port(url, 8614) == named
+
+
+def test_an_address_keeps_all_but_its_port() -> None:
+    assert at_port("http://[::1]:8080/assent", 8614) == "http://[::1]:8614/assent"
+
+
+@pytest.mark.process
 async def test_where_nobody_looks_the_same_is_one_line_of_the_log(tmp_path: Path, sqlite_url: str) -> None:
     async with scene(sqlite_url, tmp_path, "slack") as made:
         made.environ["ASSENT_LOG_FORMAT"] = "json"
@@ -135,6 +181,7 @@ CHAT = 'channels: {c: {type: slack, bot_token: "${T}", app_token: "${A}", channe
         ("api", (AGENT,), set(), ["nobody can decide: there is no channel"]),
         ("api", (AGENT, CAROL), set(), ["nobody can decide: there is no channel"]),  # nobody asks her
         ("api", (AGENT, ALICE), set(), []),
+        ("page", (AGENT,), set(), []),  # in the console, by a link
         ("c", (AGENT,), set(), ["nobody will be asked: no approver has an account"]),
         ("c", (AGENT,), {"carol@acme.example"}, ["nobody will be asked: no approver has an account"]),
         ("c", (AGENT,), {"alice@acme.example"}, []),
@@ -146,7 +193,8 @@ def test_warned_is_of_what_would_be_noticed_only_when_a_call_waits_in_vain(
     tmp_path: Path, channel: str, keys: tuple[ApiKey, ...], active: set[str] | None, said: list[str]
 ) -> None:
     path = tmp_path / "assent.yaml"
-    path.write_text(RULES + ASK.replace("NAME", channel) + (CHAT if channel == "c" else ""))
+    more = {"c": CHAT, "page": "url: http://127.0.0.1:8080\n"}.get(channel, "")
+    path.write_text(RULES + ASK.replace("NAME", "c" if channel == "c" else "api") + more)
     environ = {"T": "xoxb-0123456789", "A": "xapp-0123456789"}
     policy = load_policy(path, environ=environ, channel_types=registry.platforms()).policy
     found = warnings_at_start(policy, keys, active=active)

@@ -172,6 +172,11 @@ def port_taken(bench: Bench) -> None:
     bench.environ["ASSENT_PORT"] = str(bench.listener())
 
 
+def port_of_url_taken(bench: Bench) -> None:
+    port_taken(bench)
+    bench.file(f"url: http://localhost:{bench.environ['ASSENT_PORT']}\n{PLAIN}")
+
+
 def gateway_at(url: str) -> Callable[[Bench], object]:
     def make(bench: Bench) -> None:
         port = str(bench.listener(answers=b"SSH-2.0-OpenSSH_9.9\r\n")) if "PORT" in url else ""
@@ -230,6 +235,8 @@ MISTAKES = [
     Mistake("newer schema", LIST, ("newer than the", "start a gateway of the newer release"), schema("9999")),
     Mistake("no schema", LIST, ("the database is new", "`assent migrate`"), database("sqlite:///FOLDER/new.db")),
     Mistake("port taken", "serve -c assent.yaml", ("is taken", "--port or ASSENT_PORT"), port_taken),
+    Mistake("url's port taken", "serve -c assent.yaml",
+            ("or ASSENT_PORT, and let `url` in the file follow: it is http://localhost:",), port_of_url_taken),
     Mistake("foreign address", f"{SERVE} --host 192.0.2.7", ("cannot listen on 192.0.2.7", "0.0.0.0 every address")),
     Mistake("another org", f"{LIST} --org acne", ("--org: assent.yaml says nothing of acne", 'did you mean "acme"?')),
     Mistake("a stranger's key", "keys create --scope approver --person alise@acme.example --label x -c assent.yaml",

@@ -35,7 +35,7 @@ from app.storage.identity.api_keys import list_keys
 from app.storage.make_store import dialect_for, make_store
 from app.storage.place.address import is_postgres, libpq_url
 from app.storage.trail.head_file import head_file_of
-from app.usecases.reading.at_start import warnings_at_start
+from app.usecases.reading.at_start import port_warnings, warnings_at_start
 from app.usecases.upkeep.watch_pace import WatchPace
 from channels import registry
 from migrations.state import NEWEST, find_present
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.domain.identity.api_key import ApiKey
+    from app.domain.rules.policy import Policy
     from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
 
@@ -63,6 +64,7 @@ async def examine_all(config: Path, environ: Mapping[str, str], say: Callable[[s
         active: dict[str, set[str] | None] = {}
         findings += await look_at_channels(book, Settings(), active)  # pyright: ignore[reportCallIssue] - it loaded above
         for org in book.orgs():
+            findings += _port(book.current(org).policy)
             findings += await look_at_issuers(book.current(org), SystemClock())
         for org, live in keys.items():
             findings += warnings_at_start(book.current(org).policy, live, active=active[org])
@@ -85,6 +87,12 @@ def _settings() -> list[Finding]:
         mend = "drop the old one from ASSENT_SECRET once no card of its time is pending"
         found.append(Finding(severity=Severity.WARNING, what="a master secret is being rotated out", mend=mend))
     return found
+
+
+def _port(policy: Policy) -> list[Finding]:
+    """Say where `url` leads beside the port that ASSENT_PORT names; what `serve --port` was told is not known here."""
+    settings = Settings()  # pyright: ignore[reportCallIssue] - it loaded above
+    return port_warnings(policy, settings.port) if "port" in settings.model_fields_set else []
 
 
 def _configuration(config: Path, environ: Mapping[str, str]) -> list[Finding]:

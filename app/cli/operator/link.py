@@ -22,6 +22,7 @@ def link(
     async def make() -> None:
         async with beside_gateway(config, org) as at:
             await at.warn_of_secret()
+            at.warn_of_port()
             way = await at.sessions.invite(at.org, person, by="cli")
             typer.echo(way.url)
             typer.echo(

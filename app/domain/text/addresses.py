@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """The names of this machine that may be written down as such."""
@@ -35,6 +36,25 @@ def why_not(address: str, *, host: str, private: bool) -> str | None:
     if not plain.is_global and not private:
         return "it is in a private network: private: true allows that"
     return None
+
+
+def other_port(url: str | None, port: int) -> int | None:
+    """Return the port of this machine that an address leads to instead of `port`; None: it leads there, or elsewhere.
+
+    Only http is looked at: the gateway itself speaks nothing else, so that https on this machine is a proxy's.
+    """
+    parts = urlsplit(url or "")
+    if parts.scheme != "http" or parts.hostname not in LOOPBACK:
+        return None
+    named = parts.port or 80
+    return None if named == port else named
+
+
+def at_port(url: str, port: int) -> str:
+    """Return the same address at another port."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return parts._replace(netloc=f"{host}:{port}").geturl()
 
 
 def _plain(found: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

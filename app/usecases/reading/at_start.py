@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.people.people import OWNER
+from app.domain.text.addresses import at_port, other_port
 from app.ports import AccountStatus, Finding, Severity
 from app.storage.cards.accounts import list_of_channel
 from app.storage.identity.api_keys import list_keys
@@ -53,8 +54,11 @@ class AtStart:
         self._store = store
         self._book = book
 
-    async def __call__(self, org: str, troubles: Mapping[str, str]) -> OrgAtStart:
-        """Look at one org. `troubles`: of its channels that did not answer about everybody, why."""
+    async def __call__(self, org: str, troubles: Mapping[str, str], *, port: int | None = None) -> OrgAtStart:
+        """Look at one org. `troubles`: of its channels that did not answer about everybody, why.
+
+        `port` is the one that the gateway listens on.
+        """
         policy = self._book.current(org).policy
 
         def read(tx: Tx) -> tuple[datetime, list[ApiKey], dict[str, set[str]]]:
@@ -86,9 +90,23 @@ class AtStart:
             for each in channels
             if each.why
         ]
+        astray = [] if port is None else port_warnings(policy, port)
         return OrgAtStart(
-            policy=policy, channels=channels, warnings=(*silent, *warnings_at_start(policy, live, active=known))
+            policy=policy,
+            channels=channels,
+            warnings=(*astray, *silent, *warnings_at_start(policy, live, active=known)),
         )
+
+
+def port_warnings(policy: Policy, port: int) -> list[Finding]:
+    """Say that `url` leads to another port of this machine than `port`: who listens there is handed what links open."""
+    named = other_port(policy.url, port)
+    if policy.url is None or named is None:
+        return []
+    what = f"{policy.org}: `url` is {policy.url}, and the gateway listens on port {port}: no link leads to it"
+    return [
+        _warning(what, f"write url: {at_port(policy.url, port)}, or listen there: --port {named}, ASSENT_PORT={named}")
+    ]
 
 
 def warnings_at_start(policy: Policy, keys: Collection[ApiKey], *, active: Collection[str] | None) -> list[Finding]:
@@ -107,7 +125,7 @@ def warnings_at_start(policy: Policy, keys: Collection[ApiKey], *, active: Colle
         return found
     by_key = {key.person for key in keys if key.scope is Scope.APPROVER} & asked
     key = f"assent keys create --scope approver --person {min(asked)} --label WHAT-FOR"
-    if not policy.channels and not by_key:
+    if not policy.channels and policy.url is None and not by_key:  # with an address, they decide in the console
         what = f"{policy.org}: nobody can decide: there is no channel, and no approver has a key"
         found.append(_warning(what, f"{key}; then assent requests approve"))
     elif policy.channels and active is not None and not asked & {*active} and not by_key:

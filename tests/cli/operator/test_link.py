@@ -58,4 +58,8 @@ async def test_the_greeting_shows_the_first_link_to_a_terminal(gateway: Gateway)
     assert not any("sign in" in line for line in greeting.lines("127.0.0.1", 8000, [found]))
     first = await c.console.sessions.first_link("acme")
     lines = list(greeting.lines("127.0.0.1", 8000, [replace(found, sign_in=first)]))
+    alone = greeting.lines("127.0.0.1", 8000, [replace(found, channels=())])
+    assert any(
+        "no channel: people decide in the console at http://127.0.0.1:8080, by `assent req" in each for each in alone
+    )
     assert any("sign in as alice@acme.example, once, within ten minutes: http" in line for line in lines)
