@@ -49,7 +49,7 @@ def deciding_router(c: ConsoleVerbs) -> Router:
             right = await c.sessions.right_of(*sessions_in(request))
             return await _drawn(c, request, right, request_id)
 
-        return await told(request, shown)
+        return await told(request, shown, closed="signed_out")
 
     @router.post("/r/{request_id}")
     async def press(request_id: str, request: Request) -> Response:
@@ -74,7 +74,7 @@ def deciding_router(c: ConsoleVerbs) -> Router:
             reason = form.get("reason", "")
             return await _drawn(c, request, right, request_id, refused=refused, reason=reason, sent=sent)
 
-        return await told(request, pressed)
+        return await told(request, pressed, closed="signed_out")
 
     return router
 

@@ -15,11 +15,15 @@ from app.console.pages import SERVED, page, static_text
 from app.console.sign_in.passkey_door import sign_in_page
 from app.console.visit import base_of, form_of, is_own, keep_session, language_of, remember_language
 from app.domain.errors import NotFoundError, UnauthenticatedError
+from app.domain.identity.review_link import Purpose
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from app.usecases.console_verbs import ConsoleVerbs
 
 _DOOR = "/sign-in"
+_CLOSED: Mapping[Purpose | None, str] = {Purpose.LINK: "closed_card", Purpose.CONSOLE: "closed_sign_in"}
 
 
 def doors_router(c: ConsoleVerbs) -> Router:
@@ -32,7 +36,10 @@ def doors_router(c: ConsoleVerbs) -> Router:
             token = request.query_params.get("t")
             if token is None:
                 return await sign_in_page(c, request)
-            policy, is_whole = c.sessions.door(token)
+            try:
+                policy, is_whole = c.sessions.door(token)
+            except UnauthenticatedError:
+                return await _closed(c, request, token)
             language = language_of(request, policy)
             values = {"action": f"{base_of(policy)}{_DOOR}", "token": token, "is_whole": is_whole}
             answer = await page(request, "door.html", language, values, policy=policy)
@@ -42,18 +49,7 @@ def doors_router(c: ConsoleVerbs) -> Router:
 
     @router.post(_DOOR)
     async def enter(request: Request) -> Response:
-        async def entered() -> Response:
-            token = (await form_of(request)).get("t", "")
-            policy, _ = c.sessions.door(token)
-            if not is_own(request, policy):
-                raise UnauthenticatedError
-            begun = await c.sessions.enter(token)
-            base = base_of(policy)
-            response = see(f"{base}/r/{begun.request_id}" if begun.request_id else f"{base}/", policy)
-            keep_session(response, policy, begun)
-            return response
-
-        return await told(request, entered)
+        return await told(request, lambda: _entered(c, request))
 
     @router.get("/console/{name}")
     async def load(name: str, request: Request) -> Response:
@@ -65,3 +61,24 @@ def doors_router(c: ConsoleVerbs) -> Router:
         return Response(await asyncio.to_thread(static_text, name), headers=headers, media_type=SERVED[name])
 
     return router
+
+
+async def _entered(c: ConsoleVerbs, request: Request) -> Response:
+    token = (await form_of(request)).get("t", "")
+    try:
+        policy, _ = c.sessions.door(token)
+        begun = await c.sessions.enter(token) if is_own(request, policy) else None
+    except UnauthenticatedError:
+        return await _closed(c, request, token)
+    if begun is None:
+        raise UnauthenticatedError
+    base = base_of(policy)
+    response = see(f"{base}/r/{begun.request_id}" if begun.request_id else f"{base}/", policy)
+    keep_session(response, policy, begun)
+    return response
+
+
+async def _closed(c: ConsoleVerbs, request: Request, link: str) -> Response:
+    """Say that a link does not work, and what does instead: each kind of link has its own time and its own mend."""
+    name = _CLOSED.get(c.sessions.kind_of(link), "closed")
+    return await page(request, "closed.html", language_of(request, None), {"name": name}, status=401)

@@ -23,6 +23,6 @@ def evidence_pages_router(c: ConsoleVerbs) -> Router:
             right = await c.sessions.right_of(*sessions_in(request))
             return file_answer(await c.decide_page.file(right, request_id, number))
 
-        return await told(request, handed_out)
+        return await told(request, handed_out, closed="signed_out")
 
     return router

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.errors import InvalidError, UnauthenticatedError
+from app.domain.identity.console_session import LASTS
+from app.domain.identity.review_link import LINK_FOR, SESSION_FOR
+from app.usecases.console.sessions import SIGN_IN_WITHIN
 from tests.fixtures.review_visits import URL, ReadPage, Visitor, token_of, with_url
 from tests.requirements import requirement
 
@@ -73,6 +76,56 @@ async def test_a_sign_in_link_works_once_within_its_time_for_people_of_the_file(
     assert token_of(way.url) not in kept
     with pytest.raises(InvalidError):
         await sessions.invite("acme", "nobody@acme.example", by="cli")
+
+
+@pytest.mark.parametrize(
+    ("language", "sign_in", "card", "none"),
+    [
+        ("en", ("within ten minutes", "for twelve hours", "assent link"),
+         ("within five minutes", "for half an hour", "assent requests review"), ("not a whole link", "assent link")),
+        ("zh", ("十分钟内有效", "十二小时", "assent link"), ("五分钟内有效", "半小时", "assent requests review"),
+         ("不是此网关的完整链接", "assent link")),
+    ],
+)  # fmt: skip
+async def test_each_kind_of_link_that_does_not_work_is_explained_as_what_it_is(
+    gateway: Gateway, language: str, sign_in: tuple[str, ...], card: tuple[str, ...], none: tuple[str, ...]
+) -> None:
+    assert (timedelta(minutes=10), timedelta(hours=12)) == (SIGN_IN_WITHIN, LASTS)  # as the sentences say
+    assert (timedelta(minutes=5), timedelta(minutes=30)) == (LINK_FOR, SESSION_FOR)
+    sessions = gateway.container.console.sessions
+    used, over = [(await sessions.invite("acme", ALICE, by="cli")).url for _ in range(2)]
+    asked = (await gateway.ask())["id"]
+    seen, late = [(await gateway.container.review.way("acme", asked, ALICE)).url for _ in range(2)]
+    visitor = Visitor(gateway=gateway)
+    assert [(await visitor.enter(link)).status_code for link in (used, seen)] == [303, 303]
+
+    async def said(answer: httpx2.Response, *, not_this: tuple[str, ...] = ()) -> str:
+        text = " ".join(ReadPage(answer.text).texts)
+        assert answer.status_code == 401
+        assert not [part for part in not_this if part in text], text
+        return text
+
+    speaks = {"accept-language": language}
+    gateway.http.headers.update(speaks)
+    by_post = [(await visitor.enter(link)) for link in (used, seen)]
+    await gateway.advance(timedelta(minutes=11))
+    by_get = [await visitor.door(link) for link in (over, late)]
+    for answers, wanted, other in (
+        ((by_post[0], by_get[0]), sign_in, card[:2]),
+        ((by_post[1], by_get[1]), card, sign_in[:2]),
+        ((await visitor.door(f"{URL}/sign-in?t=bogus"),), none, (*sign_in[:2], *card[:2])),
+    ):
+        for answer in answers:
+            text = await said(answer, not_this=other)
+            assert [part for part in wanted if part not in text] == [], text
+
+
+async def test_whose_session_is_over_is_told_to_sign_in_and_not_of_a_link(gateway: Gateway) -> None:
+    asked = (await gateway.ask())["id"]
+    page = await gateway.http.get(f"/r/{asked}")
+    assert page.status_code == 401
+    assert "You are not signed in" in page.text
+    assert "within five minutes" not in page.text
 
 
 @requirement("S-21", "S-39")

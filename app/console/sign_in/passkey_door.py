@@ -82,7 +82,7 @@ async def as_json(
     except ForbiddenError:
         return answer({"error": say(language, refused)}, 409)
     except AssentError:
-        return answer({"error": say(language, "review.closed")}, 401)
+        return answer({"error": say(language, "review.signed_out")}, 401)
     response = answer({"options": asked.options, "challenge": asked.challenge})
     response.headers["Cache-Control"] = "no-store"
     return response

@@ -27,9 +27,6 @@ EN: Mapping[str, str] = {
     "click.no_view": "You are neither asked about this request nor is it yours, so you cannot see all of it.",
     "review.enter": "Show the request",
     "review.enter.why": "This opens one request for you, for half an hour. The link works once.",
-    "review.closed": "This link does not work",
-    "review.closed.why": "It works once, within five minutes, and what it opens stays open for half an hour. "
-    "Press “{control}” on the card again, or run “assent requests review”.",
     "review.signed_out": "You are not signed in",
     "review.signed_out.why": "Press “{control}” on a card in your chat to open one request, or ask whoever runs "
     "the gateway for a sign-in link (`assent link`).",
@@ -219,9 +216,6 @@ ZH: Mapping[str, str] = {
     "click.no_view": "您不是该请求的审批人，它也不是您的请求，因此无法查看全文。",
     "review.enter": "查看该请求",
     "review.enter.why": "打开后可查看并处理一个请求，时限半小时。链接只能使用一次。",
-    "review.closed": "此链接无效",
-    "review.closed.why": "链接五分钟内有效，只能使用一次；打开后可阅读半小时。"
-    "请在卡片上再次点击“{control}”，或运行“assent requests review”。",
     "review.signed_out": "您尚未登录",
     "review.signed_out.why": "请在聊天卡片上点击“{control}”打开一个请求，或向网关管理员索取登录链接（`assent link`）。",
     "review.no_longer": "您不能查看该请求",

@@ -6,7 +6,8 @@ that concerns one person, until the session is idle, old or ended. Both work onc
 
 from __future__ import annotations
 
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -38,8 +39,6 @@ from app.usecases.console.rights import Page, pages_for
 from app.usecases.reading.review import Way
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from app.domain.identity.console_session import ConsoleSession
     from app.domain.identity.seals import Seals
     from app.domain.rules.policy import Policy
@@ -54,6 +53,7 @@ SIGN_IN_WITHIN = timedelta(minutes=10)
 
 _DOOR = "console sign-in"
 _SEEN_AGAIN = timedelta(minutes=1)
+_AT_ANY_TIME = datetime.min.replace(tzinfo=UTC)  # before each link's own end
 
 
 class Right(Struct, frozen=True, kw_only=True):
@@ -148,6 +148,14 @@ class Sessions:
             if policy.url is None:
                 raise
             return policy, True
+
+    def kind_of(self, link: str) -> Purpose | None:
+        """Say what a link of ours was made for, also one that is used up or over; None: it is none of ours."""
+        for purpose in (Purpose.LINK, Purpose.CONSOLE):
+            with suppress(BadTokenError):
+                parse_right(self._seals, purpose, link, now=_AT_ANY_TIME)
+                return purpose
+        return None
 
     async def enter(self, link: str) -> Begun:
         """Use a link up and begin its session. Raises UnauthenticatedError and ForbiddenError."""

@@ -17,6 +17,16 @@ EN: Mapping[str, str] = {
     "console.passkey_failed": "Your device did not confirm it. Nothing was recorded; you can try again.",
     "console.wrong_passkey": "Nothing was recorded: your passkey did not sign this very approval. Try again.",
     "console.factor_missing": "Nothing was recorded: it takes your second factor.",
+    "review.closed": "This link does not work",
+    "review.closed.why": "It is not a whole link of this gateway, or it was not opened at the gateway's own address. "
+    "For one request, press “{control}” on its card again, or run “assent requests review”; to sign in, ask whoever "
+    "runs the gateway for a new link (“assent link”).",
+    "review.closed_card": "This link does not work",
+    "review.closed_card.why": "It works once, within five minutes, and what it opens stays open for half an hour. "
+    "Press “{control}” on the card again, or run “assent requests review”.",
+    "review.closed_sign_in": "This sign-in link does not work",
+    "review.closed_sign_in.why": "It works once, within ten minutes, and what it opens stays open for twelve hours at "
+    "most. Ask whoever runs the gateway for a new one (“assent link”).",
     "door.title": "Sign in",
     "door.way": "Sign in with {label}",
     "door.refused": "That did not sign you in. Try again, or ask whoever runs the gateway: its log says why.",
@@ -75,6 +85,15 @@ ZH: Mapping[str, str] = {
     "console.passkey_failed": "设备未确认，未作任何记录，可重试。",
     "console.wrong_passkey": "未作任何记录：通行密钥签署的不是这次批准，请重试。",
     "console.factor_missing": "未作任何记录：需要您的第二因素。",
+    "review.closed": "此链接无效",
+    "review.closed.why": "它不是此网关的完整链接，或不是在网关自己的地址上打开的。如需查看单个请求，请在其卡片上"
+    "再次点击“{control}”，或运行“assent requests review”；如需登录，请向网关的运维人员索取新链接（“assent link”）。",
+    "review.closed_card": "此链接无效",
+    "review.closed_card.why": "链接五分钟内有效，只能使用一次；打开后可阅读半小时。"
+    "请在卡片上再次点击“{control}”，或运行“assent requests review”。",
+    "review.closed_sign_in": "此登录链接无效",
+    "review.closed_sign_in.why": "登录链接十分钟内有效，只能使用一次；登录最长保持十二小时。"
+    "请向网关的运维人员索取新链接（“assent link”）。",
     "door.title": "登录",
     "door.way": "通过 {label} 登录",
     "door.refused": "登录未成功，请重试，或询问网关的运维人员：原因见其日志。",
