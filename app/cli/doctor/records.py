@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from app.cli.beside_database import counted
 from app.cli.doctor.payments import PAGE, askings, error, ok, paying_tools, warning
 from app.cli.doctor.replicas import look_at_replicas
 from app.domain.call.name_pattern import NamePattern
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from app.ports import Finding
     from app.settings import Settings
     from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 MOST_EVENTS = 10_000
 """Events that are verified here: under ten seconds, also where each of them opened a request (0.9 ms)."""
@@ -189,7 +191,15 @@ async def _factors(store: Store, policy: Policy) -> list[Finding]:
 async def _owed(store: Store, org: str) -> list[Finding]:
     """What waits for a person: outcomes that nobody knows, glass that was broken, cards that were given up."""
     found: list[Finding] = []
-    unknown = await store.read(lambda tx: list_unknown(tx, tx.now() - _SETTLED_WITHIN, most=_MOST), org=org, long=True)
+
+    def look(tx: Tx) -> tuple[list[str], list[str]]:
+        now = tx.now()
+        return list_unknown(tx, now - _SETTLED_WITHIN, most=_MOST), list_unknown(tx, now, most=_MOST)
+
+    unknown, any_unknown = await store.read(look, org=org, long=True)
+    if fresh := [each for each in any_unknown if each not in unknown]:
+        what = f"{org}: {counted(len(fresh), 'outcome')} became unknown within five minutes, first that of {fresh[0]}"
+        found.append(warning(what, "see whether it is still reported; after that, `assent requests reconcile`"))
     if unknown:
         what = f"{org}: nobody knows whether {len(unknown)} of the calls ran, the oldest of them {unknown[0]}"
         found.append(error(what, "look the grant's id up in the tool's records, then `assent requests reconcile`"))

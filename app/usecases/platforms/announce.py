@@ -40,22 +40,28 @@ class Announce:
             if name != API:
                 self._later(self._tell(org, name, says))
 
-    async def in_one(self, org: str, channels: Iterable[str], says: Callable[[Language], str]) -> bool:
-        """Say it in the chat of the first of these channels that takes it. False: none does."""
+    async def in_one(
+        self, org: str, channels: Iterable[str], says: Callable[[Language], str], *, again: bool = False
+    ) -> bool:
+        """Say it in the chat of the first of these channels that takes it. False: none does.
+
+        `again`: the log has it already that none did, and does not hear it once more.
+        """
         for name in channels:
-            if await self._say(org, name, says):
+            if await self._say(org, name, says, again=again):
                 return True
         return False
 
     async def _tell(self, org: str, name: str, says: Callable[[Language], str]) -> None:
         await self._say(org, name, says)
 
-    async def _say(self, org: str, name: str, says: Callable[[Language], str]) -> bool:
+    async def _say(self, org: str, name: str, says: Callable[[Language], str], *, again: bool = False) -> bool:
         try:
             channel = self._channels.get(org, name)
             notice = Notice(text=says(channel.language), mentions=(), key=self._ids.new("ann"))
             await channel.announce(channel.chat_id, notice)
         except (AssentError, ChannelUnavailableError, ChannelRefusedError) as error:
-            log.error("announcement.unsaid", org=org, channel=name, why=str(error))  # noqa: TRY400 - not a defect
+            if not again:
+                log.error("announcement.unsaid", org=org, channel=name, why=str(error))  # noqa: TRY400 - not a defect
             return False
         return True

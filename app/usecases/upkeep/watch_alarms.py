@@ -35,6 +35,7 @@ from app.usecases.platforms.send_webhooks import ALARM_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
 
     from app.domain.text.language import Language
     from app.domain.trail.audit import Record
@@ -52,6 +53,8 @@ STUCK_AFTER = timedelta(minutes=5)
 _MOST_UNKNOWN = 20
 """Unknown outcomes that stand as alarms at once: more would fill a chat, and are said as these are settled."""
 _MOST_UNSAID = 20
+_LOGGED_EVERY = timedelta(hours=1)
+"""How often the log repeats what no chat has taken, as long as some of it stands."""
 _OF_CHANNEL = frozenset({Cause.DEAF, Cause.CUT_OFF, Cause.STUCK})
 _SAID_AS_IT_IS = frozenset({Kind.COMMITS_LOST, Kind.RESTORED, Kind.FAILED_OVER})
 """What the trail says of a failover, which this gateway has found out itself: a chat hears the same."""
@@ -81,6 +84,7 @@ class WatchAlarms:
         self._name = name
         self._standing: dict[str, frozenset[Alarm]] = {}
         self._unsaid: dict[str, deque[Record]] = defaultdict(lambda: deque(maxlen=_MOST_UNSAID))
+        self._logged: dict[str, tuple[list[Record], datetime]] = {}  # what the log has of them by now, since when
 
     def note(self, records: Mapping[str, Iterable[Pending]]) -> None:
         """Have a chat told of what a commit says of a failover, at the next look."""
@@ -94,11 +98,11 @@ class WatchAlarms:
         deaf = self._contact.deaf()
         for org in self._book.orgs():
             mine = {Sighting(alarm, self._name) for alarm in self._of_channels(org, deaf)}
-            before, after = await self._store.read(self._looker(org, mine), org=org, long=True)
+            before, after, now = await self._store.read(self._looker(org, mine), org=org, long=True)
             if before != after:
                 self._unsaid[org].extend(await self._store.write(self._changer(org, mine), org=org))
             self._standing[org] = frozenset(each.alarm for each in after)
-            await self._say(org)
+            await self._say(org, now)
 
     def _of_channels(self, org: str, deaf: Iterable[str]) -> set[Alarm]:
         ours = {name for of, name in self._channels.all() if of == org}
@@ -109,16 +113,16 @@ class WatchAlarms:
 
     def _looker(
         self, org: str, mine: set[Sighting], *, lock: bool = False
-    ) -> Callable[[Tx], tuple[set[Sighting], set[Sighting]]]:
-        """Return a unit that says which alarms were seen by whom, and which are now."""
+    ) -> Callable[[Tx], tuple[set[Sighting], set[Sighting], datetime]]:
+        """Return a unit that says which alarms were seen by whom, which are now, and when that is."""
 
-        def unit(tx: Tx) -> tuple[set[Sighting], set[Sighting]]:
+        def unit(tx: Tx) -> tuple[set[Sighting], set[Sighting], datetime]:
             before = list_sightings(tx, lock=lock)
             now = tx.now()
             written = list_written(tx).get(org)
             live = {each.id for each in written.replicas if each.is_live(now)} if written else set[str]()
             others = {each for each in before if each.by not in {ANYBODY, self._name} and each.by in live}
-            return before, others | mine | {Sighting(alarm) for alarm in self._in_rows(tx, org)}
+            return before, others | mine | {Sighting(alarm) for alarm in self._in_rows(tx, org)}, now
 
         return unit
 
@@ -126,7 +130,7 @@ class WatchAlarms:
         look = self._looker(org, mine, lock=True)
 
         def unit(tx: Tx) -> list[Record]:
-            before, after = look(tx)
+            before, after, _ = look(tx)
             keep_sightings(tx, before, after)
             stood, stands = {each.alarm for each in before}, {each.alarm for each in after}
             said: list[Record] = []
@@ -154,10 +158,11 @@ class WatchAlarms:
                 found.add(Alarm(Cause.WEBHOOK, cursor.name))
         return found
 
-    async def _say(self, org: str) -> None:
+    async def _say(self, org: str, now: datetime) -> None:
         """Say in one chat what has not been said; at the next look again, if none takes it."""
         unsaid = list(self._unsaid[org])
         if not unsaid:
+            self._logged.pop(org, None)
             return
         names = [name for of, name in self._channels.all() if of == org]
         hurt = {alarm.of for alarm in self._standing[org] if alarm.cause in _OF_CHANNEL}
@@ -166,8 +171,22 @@ class WatchAlarms:
         def words(language: Language) -> str:
             return "\n".join(told(record, language) for record in unsaid)
 
-        if await self._announce.in_one(org, first, words):
+        before = self._logged.get(org)
+        again = before is not None and before[0] == unsaid
+        if await self._announce.in_one(org, first, words, again=again):
             for _ in unsaid:
                 self._unsaid[org].popleft()
-        else:
-            log.error("alarm.unsaid", org=org, alarms=len(unsaid))
+        elif before is None or not again or (self._standing[org] and now - before[1] >= _LOGGED_EVERY):
+            self._logged[org] = unsaid, now
+            # Where the file has no chat that is no fault of a chat, and the log is who hears of alarms.
+            say = log.error if names else log.warning
+            why = "no channel takes it" if names else "the file has no channel"
+            say("alarm.unsaid", org=org, alarms=[_named(record) for record in unsaid], why=why)
+
+
+def _named(record: Record) -> str:
+    """Name what was to be said, in a few words for the log: its cause, and what it is about."""
+    if "cause" not in record.facts:
+        return record.kind.value
+    over = " is over" if record.kind is Kind.ALARM_OVER else ""
+    return f"{record.facts['cause']} of {record.facts['of']}{over}"

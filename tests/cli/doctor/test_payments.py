@@ -184,7 +184,11 @@ async def test_an_outcome_that_nobody_knows_for_five_minutes_is_an_error(sqlite_
         now = to_us(SystemClock().now())
         settled = "UPDATE executions SET status = 'unknown', ended_at ="
         query(sqlite_url, f"{settled} {now - 299_000_000}")
-        assert not [each for each in told(await look(one.store, tmp_path), Severity.ERROR) if "nobody knows" in each]
+        found = await look(one.store, tmp_path)
+        assert not [each for each in told(found, Severity.ERROR) if "nobody knows" in each]
+        fresh = "acme: 1 outcome became unknown within five minutes, first that of req_1"
+        assert fresh in told(found, Severity.WARNING)
+        assert not [each for each in told(found, Severity.OK) if "nothing is unknown" in each]
         query(sqlite_url, f"{settled} {now - 301_000_000}")
         assert "acme: nobody knows whether 1 of the calls ran, the oldest of them req_1" in told(
             await look(one.store, tmp_path), Severity.ERROR

@@ -129,11 +129,43 @@ async def test_where_no_channel_works_it_is_said_as_soon_as_one_does(gateway: Ga
     back(gateway, "created_at", "outbox", STUCK_AFTER)
     with capture_logs() as logs:
         await look(gateway)
-    assert [line["alarms"] for line in logs if line["event"] == "alarm.unsaid"] == [1, 1]
+    [line] = [line for line in logs if line["event"] == "alarm.unsaid"]
+    assert (line["alarms"], line["log_level"], line["why"]) == (["stuck of chat"], "error", "no channel takes it")
+    assert [line["channel"] for line in logs if line["event"] == "announcement.unsaid"] == ["chat-two", "chat"]
     assert (said(gateway), gateway.platform.announcements) == ([("raised", "stuck", "chat")], [])
     del gateway.platform.broken["chat-two"]
     await look(gateway)
     assert gateway.platform.announcements == [("C2", STUCK)]
+
+
+async def test_where_the_file_has_no_chat_the_log_names_each_alarm_once_and_again_hourly(
+    sqlite_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    clock = ManualClock()
+    async with open_gateway(sqlite_url, config, platform, clock=clock) as g:
+        g.container.channels.replace({})
+
+        async def unknown() -> str:
+            request = await g.ask("by_api")
+            await g.decide(request)
+            await g.claim(request)
+            await g.report(request, "unknown", error="the line broke")
+            return f"unknown_outcome of {request['id']}"
+
+        async def logged(times: int = 3) -> list[tuple[str, list[str]]]:
+            with capture_logs() as logs:
+                for _ in range(times):
+                    await g.container.alarms()
+            return [(line["log_level"], line["alarms"]) for line in logs if line["event"] == "alarm.unsaid"]
+
+        one = await unknown()
+        assert await logged() == [("warning", [one])]
+        clock.advance(timedelta(minutes=59))
+        assert await logged() == []
+        clock.advance(timedelta(minutes=2))
+        assert await logged() == [("warning", [one])]
+        two = await unknown()
+        assert await logged() == [("warning", [one, two])]
 
 
 async def test_a_receiver_that_takes_nothing_is_said(database_url: str, config: Path, platform: MemoryPlatform) -> None:
