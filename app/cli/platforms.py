@@ -7,7 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import typer
-from typer.core import TyperGroup
+
+from app.cli.options import Spoken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _TAKES_ALL = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
-class WithPlatforms(TyperGroup):
+class WithPlatforms(Spoken):
     """The command line's own commands, and after them the platforms', which nobody looks for until one is named."""
 
     groups: ClassVar[Mapping[str, typer.Typer]] = {}
@@ -50,13 +51,13 @@ class WithPlatforms(TyperGroup):
         return [*own, *(kind for kind in registry.installed() if kind not in own and _commands_of(kind) is not None)]
 
 
-class _Group(TyperGroup):
+class _Group(Spoken):
     """Some of our commands: they are named in every help, and made (a platform's: imported) when somebody looks."""
 
     def __init__(self, name: str, says: str, commands: Callable[[], typer.Typer | None]) -> None:
         super().__init__(name=name, help=says, no_args_is_help=True, rich_markup_mode=None)
 
-        def made() -> TyperGroup:
+        def made() -> Any:
             group = commands() or typer.Typer()
             group.rich_markup_mode = None  # as in every help of ours
             return typer.main.get_group(group)
@@ -99,7 +100,11 @@ def _refusing(why: str) -> typer.Typer:
 
 def _group(spec: Spec, setup: Setup) -> typer.Typer:
     group = typer.Typer(
-        no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=f"Setting {spec.title} up."
+        cls=Spoken,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        help=f"Setting {spec.title} up.",
     )
     group.callback()(_nothing_first)
     group.command(setup.name, help=setup.help)(_command(spec, setup))
