@@ -14,6 +14,7 @@ import structlog
 import typer
 
 from app.cli.beside_database import counted
+from app.domain.text.visible import on_one_line
 from app.storage.place.address import is_postgres, libpq_url
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ class Greeting:
                 console = f"in the console at {policy.url}, " if policy.url else ""
                 yield f"    no channel: people decide {console}by `assent requests`, or over the API"
         for warning in (warning for each in orgs for warning in each.warnings):
-            yield f"  WARNING   {warning.what}"
-            yield f"            mend: {warning.mend}"
+            yield f"  WARNING   {on_one_line(warning.what)}"
+            yield f"            mend: {on_one_line(warning.mend)}"
 
 
 def _address(host: str, port: int) -> str:
@@ -85,7 +86,7 @@ def _address(host: str, port: int) -> str:
 
 def _stands(channel: ChannelAtStart, org: OrgAtStart) -> str:
     everybody = counted(len(org.policy.directory.people), "person", "people")
-    return channel.why or f"{channel.found} of {everybody} found"
+    return on_one_line(channel.why) or f"{channel.found} of {everybody} found"
 
 
 def database_shown(url: str) -> str:

@@ -243,15 +243,15 @@ def keys_create(  # noqa: PLR0917 - options of a command
 def keys_list(config: Config = HERE, org: Org = None) -> None:
     """List the keys, without their secrets; a last use is noted every five minutes."""
     from app.cli.beside_database import beside_gateway, run_command
+    from app.domain.text.visible import on_one_line
 
     async def show() -> None:
         async with beside_gateway(config, org) as at:
             await at.warn_of_secret()
             for key in await at.keys.list(at.org):
                 whose = key.agent or key.person or " ".join(pattern.text for pattern in key.tools) or "-"
-                typer.echo(
-                    f"{key.id}  {key.scope.value:10}  {_standing(key):21}  {_used(key):21}  {whose:24}  {key.label}"
-                )
+                said = f"{on_one_line(whose):24}  {on_one_line(key.label)}"
+                typer.echo(f"{key.id}  {key.scope.value:10}  {_standing(key):21}  {_used(key):21}  {said}")
 
     run_command(show())
 
@@ -324,16 +324,20 @@ def audit_show(
 
 @outbox_app.command("list")
 def outbox_list(
-    status: Annotated[str, typer.Option(help="queued, dead or done")] = "dead", config: Config = HERE, org: Org = None
+    status: Annotated[Literal["queued", "dead", "done"], typer.Option(help="which of them")] = "dead",
+    config: Config = HERE,
+    org: Org = None,
 ) -> None:
     """List cards that wait or that were given up, with the reason."""
     from app.cli.beside_database import beside_gateway, run_command
+    from app.domain.text.visible import on_one_line
     from app.storage.cards.outbox import list_rows
 
     async def show() -> None:
         async with beside_gateway(config, org) as at:
             for row, error in await at.store.read(lambda tx: list_rows(tx, status, most=500), org=at.org):
-                typer.echo(f"{row.id}  {row.errand.value:8} {row.channel:16} attempts {row.attempts:3}  {error or ''}")
+                why = on_one_line(error or "")
+                typer.echo(f"{row.id}  {row.errand.value:8} {row.channel:16} attempts {row.attempts:3}  {why}")
 
     run_command(show())
 

@@ -61,7 +61,7 @@ def policy_explain(  # noqa: PLR0917 - options of a command
         typer.echo(json.dumps(view_explanation(explanation)))
         return
     for line in explained_lines(explanation):
-        typer.echo(line)
+        typer.echo(_on_its_line(line))
 
 
 @policy_app.command("test")
@@ -101,7 +101,7 @@ def policy_test(
     else:
         for case, got, why in failed:
             for line in failure_lines(case, got, f"{path}:{case.line}: {case.it}: {why}"):
-                typer.echo(line)
+                typer.echo(_on_its_line(line))
         typer.echo(f"{len(results)} cases: {len(results) - len(failed)} as expected, {len(failed)} not")
     raise typer.Exit(code=1 if failed else 0)
 
@@ -136,7 +136,7 @@ def policy_replay(
             typer.echo(json.dumps(view_replay(replayed, loaded)))
         else:
             for line in replay_lines(replayed, loaded, since):
-                typer.echo(line)
+                typer.echo(_on_its_line(line))
 
     run_command(run())
 
@@ -177,6 +177,13 @@ def _load(config: Path, org: str | None) -> LoadedPolicy:
         told = f"the file is not about {org}, but about" if org else "say which org with --org:"
         _refuse(f"{told} {', '.join(found)}")
     return found[org]
+
+
+def _on_its_line(line: str) -> str:
+    """Keep what a call brought along from looking like a line of ours."""
+    from app.domain.text.visible import on_one_line
+
+    return line if line.isprintable() else on_one_line(line)
 
 
 def _refuse(why: str) -> NoReturn:

@@ -33,7 +33,7 @@ def evidence(
             file.write(content)
     except OSError as fault:
         end(f"--out: {fault.strerror}: {out}", code=2)
-    typer.echo(f"{clean(found['title'])} ({found['media_type']}, {len(content)} bytes) is saved as {out}")
+    typer.echo(f"{clean(found['title'])} ({clean(found['media_type'])}, {len(content)} bytes) is saved as {out}")
 
 
 def _fetched(desk: Desk, request_id: str, number: int) -> bytes:

@@ -22,6 +22,7 @@ from app.clock import SystemClock
 from app.domain.errors import UnavailableError
 from app.domain.identity.seals import seal_ids
 from app.domain.rules.rule import Then
+from app.domain.text.visible import on_one_line
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.sections.hook_section import GUARDS
@@ -69,10 +70,15 @@ async def examine_all(config: Path, environ: Mapping[str, str], say: Callable[[s
         for org, live in keys.items():
             findings += warnings_at_start(book.current(org).policy, live, active=active[org])
     for finding in findings:
-        say(f"{_MARK[finding.severity]}  {finding.what}")
+        say(f"{_MARK[finding.severity]}  {_on_its_line(finding.what)}")
         if finding.mend:
-            say(f"         mend: {finding.mend}")
+            say(f"         mend: {_on_its_line(finding.mend)}")
     return int(any(finding.severity is Severity.ERROR for finding in findings))
+
+
+def _on_its_line(text: str) -> str:
+    """Keep what a platform or a database answered from looking like a finding of ours."""
+    return text if text.isprintable() else on_one_line(text)
 
 
 def _settings() -> list[Finding]:

@@ -19,7 +19,7 @@ from app.domain.call.name_pattern import NamePattern
 from app.domain.identity.api_key import Scope, is_newest, sealed_under
 from app.domain.people.assurance import Assurance
 from app.domain.rules.permits import PermitKind
-from app.domain.text.visible import visible
+from app.domain.text.visible import on_one_line
 from app.storage.cards.outbox import list_rows
 from app.storage.identity.api_keys import list_keys
 from app.storage.identity.secret_ids import list_seal_ids
@@ -120,7 +120,7 @@ async def _trail(store: Store, org: str, head_file: Path | None) -> list[Finding
     there = head_file is not None and await asyncio.to_thread(head_file.exists)  # `_head` says where it is not
     found = await VerifyTrail(store=store, head_file=head_file if there else None)(org, most=MOST_EVENTS)
     if found.faults:
-        first, more = visible(found.faults[0].text), len(found.faults) - 1
+        first, more = on_one_line(found.faults[0].text), len(found.faults) - 1
         what = f"{org}: the trail is broken after {found.seen} events: {first}" + (f", and {more} more" if more else "")
         return [error(what, "keep a copy of the database; `assent audit verify` says where; restore")]
     if found.older:

@@ -38,7 +38,7 @@ def verify(
 ) -> None:
     """Walk the chain and hold the rows against it; exit 1 with the first place that does not fit, 2 if it is empty."""
     from app.cli.beside_database import beside_gateway, counted, read_settings, run_command
-    from app.domain.text.visible import visible
+    from app.domain.text.visible import on_one_line
     from app.storage.engine.transaction import EVERY_ORG
     from app.storage.trail.head_file import head_file_of
     from app.storage.trail.restores import list_restores
@@ -56,7 +56,7 @@ def verify(
             )
             forks = await at.store.read(list_restores, org=EVERY_ORG)
         for fault in found.faults[:_MOST]:
-            typer.echo(f"BROKEN after {found.seen} events: {visible(fault.text)}", err=True)
+            typer.echo(f"BROKEN after {found.seen} events: {on_one_line(fault.text)}", err=True)
         if len(found.faults) > _MOST:
             typer.echo(f"and {len(found.faults) - _MOST} more", err=True)
         if found.faults:
@@ -70,9 +70,8 @@ def verify(
         if found.witness is not None:
             typer.echo(f"held against {found.witness}")
         for fork in forks:
-            typer.echo(
-                f"declared restore {fork.epoch}: {fork.at:%Y-%m-%d %H:%M:%S} UTC by {fork.by}: {visible(fork.reason)}"
-            )
+            by, why = on_one_line(fork.by), on_one_line(fork.reason)
+            typer.echo(f"declared restore {fork.epoch}: {fork.at:%Y-%m-%d %H:%M:%S} UTC by {by}: {why}")
         if found.witness is None:
             typer.echo(
                 "held against nothing outside of the database: a cut tail would not show; see --expect", err=True

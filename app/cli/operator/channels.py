@@ -67,13 +67,14 @@ async def follow(
 ) -> bool:
     """Post a test card and say each step as it comes; False, with what to mend, where one does not."""
     from app.domain.text.language import Language
+    from app.domain.text.visible import on_one_line
     from app.domain.trail.refused import refused_words
 
     request_id = await trial.post(policy, channel, by=by)
     say(f"a test card for {channel.name} is on its way, as {request_id}")
     found = await _until(trial, policy, request_id, lambda it: it.posted or it.over, _POSTED_WITHIN)
     if not found.posted:
-        say(f"it was not posted: {found.failed}" if found.failed else "it was not posted")
+        say(f"it was not posted: {on_one_line(found.failed)}" if found.failed else "it was not posted")
         say(f"    mend: {mend_for('not_posted')}")
         return False
     say(f"{channel.name} took it. Press Approve or Deny on it; nothing runs because of it")
@@ -91,12 +92,13 @@ async def follow(
             say(f"    mend: {mend_for('not_pressed')}")
             return False
         for each in found.pressed[told:]:
-            who = each.person or f"the account {each.account}"
+            who = each.person or f"the account {on_one_line(str(each.account))}"
             say(f"pressed by {who}: it did not count: {refused_words(each.why, Language.EN)}")
             say(f"    mend: {mend_for(each.why)}")
         told = len(found.pressed)
     pressed = found.counted
-    say(f"pressed by {pressed.person} (account {pressed.account or '-'}): {pressed.verdict}, and it counted")
+    account = on_one_line(pressed.account or "-")
+    say(f"pressed by {pressed.person} (account {account}): {pressed.verdict}, and it counted")
     found = await _until(trial, policy, request_id, lambda it: it.settled, _SETTLED_WITHIN)
     say("the card says how it ended: this channel works" if found.settled else "the card still shows its buttons")
     if not found.settled:

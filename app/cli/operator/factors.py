@@ -95,10 +95,15 @@ def remove(
 
 
 def _passkey_line(passkey: Passkey) -> str:
+    from app.domain.text.visible import on_one_line
+
     used = f"{passkey.used_at:%Y-%m-%d}" if passkey.used_at else "never"
-    return f"{passkey.person:32}  passkey   {passkey.added_at:%Y-%m-%d}  last used {used}  {passkey.id}"
+    return f"{on_one_line(passkey.person):32}  passkey   {passkey.added_at:%Y-%m-%d}  last used {used}  {passkey.id}"
 
 
 def _line(factor: Factor) -> str:
+    from app.domain.text.visible import on_one_line
+
     invited = f"  until {factor.invite_until:%Y-%m-%d %H:%M} UTC" if factor.invite_until else ""
-    return f"{factor.person:32}  {factor.status.value:8}  {factor.set_at:%Y-%m-%d}  by {factor.set_by}{invited}"
+    by = on_one_line(factor.set_by)
+    return f"{on_one_line(factor.person):32}  {factor.status.value:8}  {factor.set_at:%Y-%m-%d}  by {by}{invited}"

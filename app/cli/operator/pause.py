@@ -189,8 +189,10 @@ def _written(config: Path) -> list[str]:
 
 
 def _told(switch: Switch) -> str:
+    from app.domain.text.visible import on_one_line
     from app.usecases.pauses.pauses import scope_of
 
-    state = f"{scope_of(switch)} is paused" if switch.is_on else f"the pause of {scope_of(switch)} is lifted"
-    why = f": {switch.reason}" if switch.reason else ""
+    scope = on_one_line(scope_of(switch))
+    state = f"{scope} is paused" if switch.is_on else f"the pause of {scope} is lifted"
+    why = f": {on_one_line(switch.reason)}" if switch.reason else ""
     return f"{state} since {switch.set_at:%Y-%m-%d %H:%M:%S} UTC, by {switch.set_by}{why}"

@@ -64,7 +64,7 @@ def payees_remove(name: Name, config: Config = HERE, org: Org = None) -> None:
 
 
 def _told(payee: Payee) -> str:
-    from app.domain.text.visible import visible
+    from app.domain.text.visible import on_one_line
 
-    account = f"account …{visible(payee.account_tail)}" if payee.account_key else "no account"
-    return f"{visible(payee.name)}  {account}  since {payee.set_at:%Y-%m-%d %H:%M} UTC, by {payee.set_by}"
+    account = f"account …{on_one_line(payee.account_tail)}" if payee.account_key else "no account"
+    return f"{on_one_line(payee.name)}  {account}  since {payee.set_at:%Y-%m-%d %H:%M} UTC, by {payee.set_by}"

@@ -49,7 +49,9 @@ async def _tell_read_only(
 
 
 def _told(switch: Switch) -> str:
-    whose = f"the agent {switch.agent}" if switch.agent else "every agent"
-    why = f": {switch.reason}" if switch.reason else ""
+    from app.domain.text.visible import on_one_line
+
+    whose = f"the agent {on_one_line(switch.agent)}" if switch.agent else "every agent"
+    why = f": {on_one_line(switch.reason)}" if switch.reason else ""
     state = "on" if switch.is_on else "off"
     return f"{state} for {whose} since {switch.set_at:%Y-%m-%d %H:%M:%S} UTC, by {switch.set_by}{why}"

@@ -88,6 +88,7 @@ def _chosen(config: Path, org: str | None, name: str | None) -> list[tuple[str, 
 
 async def _told(send: Send, org: str, hook: Webhook) -> bool:
     from app.clock import SystemClock
+    from app.domain.text.visible import on_one_line
     from app.domain.trail.webhooks import body_of_test, headers_of
     from app.identifiers import RandomIds
     from app.usecases.platforms.send_webhooks import NotTakenError
@@ -97,7 +98,7 @@ async def _told(send: Send, org: str, hook: Webhook) -> bool:
     try:
         await send(hook, body, headers_of(event_id, body, secrets=hook.secrets, now=now))
     except NotTakenError as fault:
-        typer.echo(f"{hook.name}: not taken: {fault.why} ({hook.url})")
+        typer.echo(f"{hook.name}: not taken: {on_one_line(fault.why)} ({hook.url})")
         typer.echo(f"    {mend_for(fault.why)}")
         return False
     two = ", with two signatures (secret_old is set)" if len(hook.secrets) > 1 else ""

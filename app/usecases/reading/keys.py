@@ -22,6 +22,7 @@ from app.domain.call.trial_call import TRIAL_AGENT
 from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError, UnavailableError
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope, hash_of_key, is_newest, opens
 from app.domain.people.people import email_key
+from app.domain.text.visible import hides
 from app.domain.trail.audit import Kind, Record
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.identity.api_keys import find_key, insert_key, list_keys, put_hash, put_use, revoke_key
@@ -79,6 +80,9 @@ class Keys:
             raise InvalidError(f"a key of scope {scope.value} needs the agent's name", path="agent")
         if scope is Scope.APPROVER and not person:
             raise InvalidError("an approver's key needs the person's e-mail", path="person")
+        for path, names in {"agent": [agent], "person": [person], "label": [label], "tools": tools}.items():
+            if any(hides(name) or "\n" in name or "\t" in name for name in names if name):
+                raise InvalidError(f"{path}: no line breaks, and no characters that nobody sees", path=path)
         if agent == TRIAL_AGENT:
             raise InvalidError("test cards ask in this name: no agent has it", path="agent")
         if scope is Scope.EXECUTOR and (agent or person):
