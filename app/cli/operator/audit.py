@@ -45,6 +45,8 @@ def verify(
     from app.usecases.proving.verify_trail import VerifyTrail
 
     wanted = _head(expect)
+    if segments is not None and not segments.is_dir():
+        _refuse(f"--segments: {segments} is no folder: name the one that `assent audit cut --to` wrote into")
 
     async def walk() -> None:
         settings = read_settings()
@@ -65,7 +67,7 @@ def verify(
             typer.echo("the trail is empty: nothing was verified", err=True)
             raise typer.Exit(code=2)
         typer.echo(f"{counted(found.seen, 'event')}, unbroken")
-        _tell_cut(found)
+        _tell_cut(found, segments)
         typer.echo(f"head: {found.head[0]} {found.head[1]}")
         if found.witness is not None:
             typer.echo(f"held against {found.witness}")
@@ -80,11 +82,13 @@ def verify(
     run_command(walk())
 
 
-def _tell_cut(found: Verified) -> None:
-    """Say from where it was verified, where the trail was cut."""
+def _tell_cut(found: Verified, folder: Path | None) -> None:
+    """Say from where it was verified, where the trail was cut; and that no file was, though a folder was named."""
     from app.cli.beside_database import counted
 
     if found.cut is None:
+        if folder is not None:
+            typer.echo(f"nothing was ever cut off: no file of {folder} was walked")
         return
     cut = found.cut
     if found.segments:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -30,8 +31,6 @@ from tests.usecases.platforms.test_send_webhooks import Book, hook
 from tests.usecases.upkeep.test_retention import end_as, events, retain_now, standing
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from typer.testing import Result
 
     from app.domain.trail.webhooks import Webhook
@@ -404,6 +403,22 @@ async def test_a_long_command_says_how_far_it_is(archive: Archive, monkeypatch: 
         "events verified …", "events exported …", "events read back …", "events deleted …",
     ]  # fmt: skip
     assert "events verified …" in (await archive.run("audit", "verify")).stderr
+
+
+async def test_a_folder_that_is_none_is_refused_and_where_nothing_was_cut_none_of_it_was_walked(
+    archive: Archive,
+) -> None:
+    a = archive
+    await a.story("denied")
+    for none in (a.folder / "no" / "such", Path("/etc/passwd")):
+        done = await a.run("audit", "verify", "--segments", str(none))
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert f"--segments: {none} is no folder" in done.stderr
+    code, said = await a.verify(segments=True)
+    assert (code, f"nothing was ever cut off: no file of {a.folder} was walked" in said) == (0, True), said
+    assert "was walked" not in (await a.verify())[1]
+    await a.cut()
+    assert "was walked" not in (await a.verify(segments=True))[1]
 
 
 async def test_a_stranger_verifies_the_files_with_what_the_page_says(archive: Archive, tmp_path: Path) -> None:
