@@ -5,6 +5,7 @@ It needs the database alone. The file is whole or it is not there: it is written
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import typer
 # Everything else is imported where it runs: see `app.cli.main`.
 
 _NO_TOOL = "pg_dump is not here: install PostgreSQL's client tools, of the server's version or newer"
+_FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large")
 _HELD_FOR = 5.0
 """Seconds for which somebody else may hold the whole file."""
 
@@ -67,7 +69,12 @@ def _copy(url: str, into: Path) -> None:
     if not source.exists():
         _refuse(f"{source} is not there: ASSENT_DATABASE_URL names no database")
     with closing(sqlite3.connect(source, timeout=10)) as live, closing(sqlite3.connect(into)) as copy:
-        live.backup(copy, progress=_Patience())
+        try:
+            live.backup(copy, progress=_Patience())
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
+                raise
+            _refuse(f"the copy could not be written, and nothing is kept: {error}\nmend: {_room(into)}")
         [(said,)] = copy.execute("PRAGMA integrity_check(1)").fetchall()
     if said != "ok":
         _refuse(f"the copy is not sound, and is not kept: {said}")
@@ -128,8 +135,29 @@ def _dump(url: str, into: Path) -> None:
     done = subprocess.run(words, env=environ, check=False, capture_output=True, text=True, errors="replace")  # noqa: S603 - our own words
     if done.returncode != 0:
         why = " ".join(done.stderr.split()).replace(str(password) if password else "\0", "•••")
-        mend = mend_of(psycopg.OperationalError(why), url)
+        if done.returncode < 0:
+            why = f"{_signal(-done.returncode)} ended it{': ' + why if why else ''}"
+            mend = (
+                "see what did, and say it again: a limit on the size of files (ulimit -f), a lack of memory, a person"
+            )
+        elif _FULL.search(why) and "ERROR:" not in why:  # what the server says has that word; else it is our own disk
+            mend = _room(into)
+        else:
+            mend = mend_of(psycopg.OperationalError(why), url)
         _refuse(f"pg_dump failed, and nothing is kept: {why[:600]}\nmend: {mend}")
+
+
+def _room(into: Path) -> str:
+    return f"make room on the disk of {into.parent.absolute()}, lift a limit on it, or name a file elsewhere"
+
+
+def _signal(number: int) -> str:
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _sync(path: Path) -> None:

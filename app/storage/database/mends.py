@@ -38,6 +38,7 @@ _POSTGRES: Final = (
     (r"too many (?:connections|clients)|remaining connection slots",
      "raise max_connections of PostgreSQL, or run fewer gateways"),
     (r"server version mismatch", "put a pg_dump of the server's version, or a newer one, first in PATH"),
+    (r"No space left on device|Disk quota exceeded", "make room on the disk of the PostgreSQL at {host}"),
     (r"starting up|shutting down", "it starts or stops: try again in a moment"),
     (r"permission denied|must be owner", _RIGHTS),
 )  # fmt: skip
