@@ -45,13 +45,29 @@ class PolicyFaultsError(Exception):
 def near(name: str, valid: Iterable[str], *, what: str = "known names") -> str | None:
     """Hint at the valid name that was probably meant, or list what there is."""
     names = sorted(valid)
-    found = difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE) or difflib.get_close_matches(
-        name.lower(), [candidate.lower() for candidate in names], n=1, cutoff=_CLOSE
-    )
-    if found:
-        meant = next(candidate for candidate in names if candidate.lower() == found[0].lower())
+    meant = _person_near(name, names) if "@" in name else _name_near(name, names)
+    if meant is not None:
         return f'did you mean "{meant}"?'
     if not names:
         return f"there are no {what}"
     more = ", …" if len(names) > _LONGEST_LIST else ""
     return f"{what}: {', '.join(names[:_LONGEST_LIST])}{more}"
+
+
+def _name_near(name: str, names: list[str]) -> str | None:
+    found = difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE) or difflib.get_close_matches(
+        name.lower(), [candidate.lower() for candidate in names], n=1, cutoff=_CLOSE
+    )
+    return next(candidate for candidate in names if candidate.lower() == found[0].lower()) if found else None
+
+
+def _person_near(email: str, names: list[str]) -> str | None:
+    """Return the e-mail that is alike in both of its halves: those of one company share the second."""
+    halves = email.lower().rpartition("@")[::2]
+
+    def likeness(candidate: str) -> float:
+        pairs = zip(halves, candidate.lower().rpartition("@")[::2], strict=True)
+        return min(difflib.SequenceMatcher(None, ours, theirs).ratio() for ours, theirs in pairs)
+
+    best = max(names, key=likeness, default=None)
+    return best if best is not None and likeness(best) >= _CLOSE else None
