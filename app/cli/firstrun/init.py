@@ -7,14 +7,14 @@ import re
 import secrets
 import shlex
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     from app.cli.firstrun.answers import Answers, Questions
     from app.spec import Need, Spec
@@ -50,12 +50,25 @@ def init(  # noqa: PLR0917 - options of a command
     questions = Questions(given, person=person, usual=yes)
     try:
         folder = folder.absolute()
-        folder.mkdir(parents=True, exist_ok=True)
-        _write(folder, questions, org)
+        with _made(folder):
+            _write(folder, questions, org)
     except WrongAnswerError as wrong:
         _refuse(str(wrong))
     except OSError as error:
         _refuse(f"cannot write in {folder}: {error.strerror}; name a folder of yours: assent init DIR")
+
+
+@contextmanager
+def _made(folder: Path) -> Generator[None]:
+    """Make a folder, before anybody answers anything; those that were not there go again if nothing is written."""
+    new = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    finally:
+        with suppress(OSError):  # what has something in it stays
+            for each in new:
+                each.rmdir()
 
 
 def _write(folder: Path, questions: Questions, org: str | None) -> None:

@@ -172,6 +172,23 @@ def test_a_wrong_answer_is_told_what_would_be_right_and_nothing_stays(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--approver", "notmail"),
+        (*WANG, "--channel", "telegram"),
+        (*WANG, "--ask", "pay -5 CNY"),
+        (*WANG, "--org", "Acme Ltd"),
+        ("--channel", "none"),
+    ],
+)
+def test_a_refused_answer_leaves_no_folder_behind(tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "there").mkdir()
+    for folder in (tmp_path / "new" / "deep", tmp_path / "there" / "new", tmp_path / "there"):
+        assert init(folder, "--yes", *words).exit_code == 2
+    assert [str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*")] == ["there"]
+
+
 def test_a_folder_that_is_none_or_takes_nothing_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/self")):
