@@ -104,11 +104,15 @@ class Configuration:
         if await asyncio.to_thread(self._book.changed):  # it reads files
             faults = await asyncio.to_thread(self._book.reload)
             for fault in faults:
-                log.error("policy.refused", fault=str(fault))
+                log.error("policy.refused", fault=str(fault), stays_in_force=self._versions())
             self._in_use = self._in_use and bool(faults)
         if not self._in_use:  # also when taking it into use failed half-way: the next tick goes on
             await self.use()
             log.info("policy.reloaded", orgs=list(self._book.orgs()))
+
+    def _versions(self) -> dict[str, str]:
+        """Return the version of each org's file that is in force."""
+        return {org: self._book.current(org).policy.version for org in self._book.orgs()}
 
     async def close(self) -> None:
         """Close the channels; what they had in hand has ended."""

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from app.domain.errors import UnavailableError
 from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError
@@ -267,6 +268,24 @@ async def test_cards_that_were_given_up_can_be_sent_again_by_the_operator(gatewa
     assert await gateway.container.store.write(revive_dead, org="acme") == 1
     await gateway.advance(timedelta(seconds=5))
     assert sorted(m.ref.chat_id for m in gateway.platform.of(request["id"])) == ["C1", "C2"]
+
+
+@pytest.mark.may_block  # the files are read
+async def test_where_the_file_has_a_fault_or_is_gone_the_log_says_what_stays_in_force(gateway: Gateway) -> None:
+    version = gateway.container.book.current("acme").policy.version
+    source = gateway.config
+    gone = source.with_name("gone")
+    with capture_logs() as logs:
+        gateway.rewrite("default: deny", "default: maybe")
+        await gateway.container.configuration.use_if_changed()
+        source.rename(gone)
+        await gateway.container.configuration.use_if_changed()
+        await gateway.container.configuration.use_if_changed()
+    refused = [line for line in logs if line["event"] == "policy.refused"]
+    assert len(refused) == 2
+    assert ["default" in refused[0]["fault"], str(source) in refused[1]["fault"]] == [True, True]
+    assert [line["stays_in_force"]["acme"] for line in refused] == [version, version]
+    assert (await gateway.ask())["status"] == "pending"
 
 
 async def test_a_reload_that_fails_half_way_is_finished_later(
