@@ -104,6 +104,13 @@ class Settings(BaseSettings):
             raise ValueError("cannot be read: write / @ : # ? in the password as %2F %40 %3A %23 %3F")
         return value
 
+    @field_validator("host")
+    @classmethod
+    def _said_host(cls, value: str) -> str:
+        if not value.strip():  # a socket takes it for every address of the machine
+            raise ValueError("is empty: write 127.0.0.1 for this machine, 0.0.0.0 for every address of it")
+        return value
+
     @field_validator("trusted_proxies")
     @classmethod
     def _known_networks(cls, value: str) -> str:

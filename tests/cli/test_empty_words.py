@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from app.cli.main import app
+from channels import registry
 from tests.fixtures.commands import CliRunner
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ def test_an_empty_text_is_refused_and_named(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_empty_text_beside_whole_ones_is_refused_too() -> None:
+def test_an_empty_text_beside_whole_ones_is_refused_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     for words in (
         ["pause", "--org", "acme", "--agent", ""],
         ["audit", "show", "--org", "acme", "--", ""],
@@ -77,6 +79,12 @@ def test_an_empty_text_beside_whole_ones_is_refused_too() -> None:
     ):
         done = CliRunner().invoke(app, words)
         assert (done.exit_code, "is empty" in done.stderr) == (2, True), words
+
+
+def test_a_platform_of_somebody_elses_refuses_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "ours", lambda: ())
+    done = CliRunner().invoke(app, ["slack", "manifest", "--public-url", ""])
+    assert (done.exit_code, "--public-url is empty" in done.stderr) == (2, True), done.output
 
 
 def test_what_cannot_be_read_at_all_is_said_as_ever() -> None:

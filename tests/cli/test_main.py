@@ -350,10 +350,10 @@ def test_an_approvers_key_is_for_somebody_whom_the_file_knows(desk: Desk) -> Non
 
 
 def test_the_trail_is_told_in_sentences(desk: Desk) -> None:
-    desk("keys", "create", "--scope", "auditor", "--label", "for the\nauditor")
+    desk("pause", "--agent", "shop", "--reason", "for the\nauditor")
     done = desk("audit", "show", "--plain")
     [line] = done.stdout.splitlines()
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC  cli made the auditor key \w+ \(for the\\nauditor\)", line)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC  cli set pause to on for shop: for the\\nauditor", line)
     unknown = desk("audit", "show", "req_nobodys")
     assert (unknown.exit_code, unknown.stderr.strip()) == (1, "no such request: req_nobodys")
 

@@ -238,6 +238,8 @@ MISTAKES = [
     Mistake("url's port taken", "serve -c assent.yaml",
             ("or ASSENT_PORT, and let `url` in the file follow: it is http://localhost:",), port_of_url_taken),
     Mistake("foreign address", f"{SERVE} --host 192.0.2.7", ("cannot listen on 192.0.2.7", "0.0.0.0 every address")),
+    Mistake("an empty address", SERVE, ("ASSENT_HOST: is empty: write 127.0.0.1 for this machine",),
+            env(ASSENT_HOST="")),
     Mistake("another org", f"{LIST} --org acne", ("--org: assent.yaml says nothing of acne", 'did you mean "acme"?')),
     Mistake("a stranger's key", "keys create --scope approver --person alise@acme.example --label x -c assent.yaml",
             ("alise@acme.example is not under people", 'did you mean "alice@acme.example"?'), code=1),
