@@ -11,6 +11,8 @@ from assent.gate.outcomes import ABANDONED, NOT_RUN
 from assent.gate.permission import LAST_REPORT
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from assent.client.call import ToolCall
     from assent.client.gateway import AsyncGateway
     from assent.client.models import Request
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 Abandoned = Literal["withdraw", "keep"]
 """What becomes of a request whose caller is cancelled while it waits."""
 _WITHIN = 3.0
+_GONE = f"{ABANDONED}whoever made this call is gone"
 
 
 class Waiting:
@@ -61,9 +64,26 @@ class Waiting:
             except AssentError as fault:
                 warn("the request of an abandoned call of %s could not be withdrawn: %s", wait.call.tool, fault)
 
+    async def withdraw(self, requests: Collection[Request]) -> None:
+        """Withdraw what nobody comes back to, within `LAST_REPORT` seconds; a fault is logged."""
+        if not self._withdraws or not requests:
+            return
+        import anyio
+
+        async def one(request: Request) -> None:
+            try:
+                await self._gateway.cancel(request, reason=_GONE)
+            except AssentError as fault:
+                warn("request %s, to which nobody comes back, could not be withdrawn: %s", request.id, fault)
+
+        with anyio.move_on_after(LAST_REPORT, shield=True):
+            async with anyio.create_task_group() as group:
+                for request in requests:
+                    group.start_soon(one, request)
+
     async def _give_up(self, request: Request, claim_id: str) -> None:
         if request.state is State.PENDING:
-            request = await self._gateway.cancel(request, reason=f"{ABANDONED}whoever made this call is gone")
+            request = await self._gateway.cancel(request, reason=_GONE)
         taken = request.execution
         if request.state is State.EXECUTING and taken is not None and taken.claim_id == claim_id:
             error = f"{NOT_RUN}its caller was gone when it was approved"

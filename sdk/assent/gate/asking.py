@@ -17,7 +17,7 @@ from assent.gate.permission import Executed, Permission
 from assent.gate.suspended import SuspendedCall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from assent.client.call import ToolCall
     from assent.client.gateway import AsyncGateway
@@ -64,6 +64,10 @@ class Asking:
             raise
         finally:
             self._waiting.over(wait)
+
+    async def withdraw(self, requests: Collection[Request]) -> None:
+        """See `Gate.withdraw`."""
+        await self._waiting.withdraw(requests)
 
     async def open(self, call: ToolCall, *, deadline: float | None) -> SuspendedCall | Replayed | Refused:
         """See `Gate.open`."""

@@ -35,7 +35,7 @@ from assent.gate.permission import LAST_REPORT, Executed, Permission, describe, 
 from assent.gate.suspended import SuspendedCall
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Collection
 
     from assent.client.gateway import AsyncGateway
     from assent.client.models import Elsewhere, Json, Request
@@ -122,6 +122,13 @@ class Gate:
         except GatewayError as error:
             error.request = request
             return await self._asking.meant(error, request.tool)
+
+    async def withdraw(self, requests: Collection[Request]) -> None:
+        """Withdraw requests that still wait for people, and to which nobody comes back (unless `abandoned="keep"`).
+
+        What was decided meanwhile stands as it is. A fault is logged, never raised.
+        """
+        await self._asking.withdraw(requests)
 
     async def settle(
         self,

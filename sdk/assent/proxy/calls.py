@@ -27,12 +27,13 @@ MOST_OPEN = 1000
 AFTER_CANCEL = 5.0
 """Seconds for the answer to a call that the server had and the client cancelled."""
 _CANCELLED = "notifications/cancelled"
+_CLOSED = "Not run: the connection to the approval gate was closed before the call was decided."
 
 
 class _Held:
     """One call: it waits for people until `leave` is there, and for the server until `answered` is set."""
 
-    __slots__ = ("answer", "answered", "leave", "scope", "ticks", "wanted", "why")
+    __slots__ = ("answer", "answered", "leave", "scope", "ticks", "told", "wanted", "why")
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
@@ -42,6 +43,8 @@ class _Held:
         self.answer: Object | None = None
         self.why = ""
         self.ticks = 0
+        self.told = False
+        """Whether the client was answered, or wants no answer any more: then it gets none from us."""
 
     def end(self, answer: Object | None, why: str = "") -> None:
         self.answer, self.why = answer, why
@@ -109,6 +112,7 @@ class Calls:
         if held is None:
             return False
         if held.leave is None:
+            held.told = True
             held.scope.cancel()
             return True
         self._group.start_soon(self._give_up, held)
@@ -130,18 +134,27 @@ class Calls:
                 found = await self._judge.judged(held.wanted, call_id=call_id)
             if isinstance(found, Leave):
                 await self._handed_on(held, found)
-            elif found is not None and not held.scope.cancel_called:
+            elif found is not None:
                 self._close(held)
-                await self._say(found)
+                await self._answer(held, found)
         except Exception as fault:  # noqa: BLE001 - one call must not end the others
             warn("a call of %s failed at the gate: %r", held.wanted.tool, fault)
             if held.leave is None:
-                await self._say(wording.refused(held.wanted.id, "Not run: the approval gate failed."))
+                await self._answer(held, wording.refused(held.wanted.id, "Not run: the approval gate failed."))
         finally:
             self._close(held)
-            self._running -= 1
-            if not self._running:
-                self._all_told.set()
+            self._ran_out()
+
+    def _ran_out(self) -> None:
+        self._running -= 1
+        if not self._running:
+            self._all_told.set()
+
+    async def _answer(self, held: _Held, message: Object) -> None:
+        """Answer a call in the server's place, once."""
+        if not held.told:
+            held.told = True
+            await self._say(message)
 
     def _close(self, held: _Held) -> None:
         """Its id may be another's from here on."""
@@ -166,7 +179,7 @@ class Calls:
             await anyio.sleep(TICK)
             for held in list(self._open.values()):
                 token = held.wanted.token
-                if token is not None and held.leave is None:
+                if token is not None and held.leave is None and not held.told:
                     held.ticks += 1
                     name = self._judge.naming.of(held.wanted.tool) or held.wanted.tool
                     await self._say(wording.progress(token, held.ticks, name))
@@ -213,18 +226,30 @@ class Calls:
     async def client_over(self) -> None:
         """The client is gone: nobody is there for what people might still approve."""
         self._over = True
-        for held in self._open.values():
-            if held.leave is None:
-                held.scope.cancel()
+        self._running += 1
+        self._group.start_soon(self._gone)
+        await self._withdraw(_CLOSED)
 
     async def server_over(self) -> None:
         """The server is gone: what it had may have run, and what it had not does not."""
-        for held in list(self._open.values()):
+        for held in self._open.values():
             if held.leave is not None:
                 held.end(None, "the server ended before it answered; it is not known whether the call ran")
-            else:
-                held.scope.cancel()
-                await self._say(wording.refused(held.wanted.id, "Not run: the server of this tool has ended."))
+        await self._withdraw("Not run: the server of this tool has ended.")
+
+    async def _gone(self) -> None:
+        try:
+            await self._judge.gone()
+        finally:
+            self._ran_out()
+
+    async def _withdraw(self, why: str) -> None:
+        """End what the server was not handed, all of it before the first answer is written."""
+        waiting = [held for held in self._open.values() if held.leave is None]
+        for held in waiting:
+            held.scope.cancel()
+        for held in waiting:
+            await self._answer(held, wording.refused(held.wanted.id, why))
 
     async def settled(self, *, within: float) -> None:
         """Wait until nothing is open and all is reported, so long at most."""

@@ -62,7 +62,9 @@ def parser(name: str) -> argparse.ArgumentParser:
         help="where url and key are: a JSON file (~/.config/assent/agent.json if left out), or the environment",
     )
     made.add_argument(
-        "--session", help="the run under which the calls are filed; with one of your own a restart finds them again"
+        "--session",
+        help="the run under which the calls are filed; with one of your own a restart finds what still waits "
+        "(--keep-pending)",
     )
     made.add_argument(
         "--keep-pending", action="store_true", help="leave what waits for people when the client cancels or is gone"

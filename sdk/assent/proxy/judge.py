@@ -13,6 +13,7 @@ from assent.client.models import OutcomeStatus
 from assent.gate.outcomes import NOT_RUN, Refused, Replayed, said_by_tool
 from assent.gate.permission import Executed, Permission
 from assent.proxy import wording
+from assent.proxy.deferred import Deferred
 from assent.proxy.reading import UnreadableError, id_of, misread, written
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Judge:
         self._deadline = deadline
         self._folder = folder
         self._to_continue: dict[str, Leave] = {}
+        self._deferred = Deferred(gate)
 
     def read(self, line: Line, message: Object) -> Wanted | Object | None:
         """A call to judge; or, in its place, the answer to one that is refused as it is; None: it passes."""
@@ -116,6 +118,7 @@ class Judge:
             return wording.refused(wanted.id, Refused(code=RefusalCode.CALL_REFUSED, reason=_NAMELESS).message)
         call = ToolCall(name, wanted.arguments, call_id=call_id, session=session, cwd=self._folder)
         found = await self.gate.obtain(call, deadline=self._deadline)
+        self._deferred.note(found, of=session)
         match found:
             case Permission():
                 return self._leave(wanted, found)
@@ -176,11 +179,16 @@ class Judge:
         if lost is not None:
             await self.settle(lost, None, _NOT_CONTINUED)
 
+    async def gone(self, *, session: str | None = None) -> None:
+        """The client, or one of its sessions, is gone: withdraw what it was told to come back to."""
+        await self._deferred.withdraw(of=session)
+
     async def over(self) -> None:
-        """Report the calls that the server had asked back about, and that were never continued."""
+        """Report the calls that the server had asked back about, and that were never continued; nobody is there."""
         while self._to_continue:
             _, leave = self._to_continue.popitem()
             await self.settle(leave, None, _NOT_CONTINUED)
+        await self.gone()
 
 
 _NOT_CONTINUED = "the server asked for more, and the call was not continued"

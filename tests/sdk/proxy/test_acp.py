@@ -201,6 +201,21 @@ async def test_a_cancelled_turn_withdraws_what_waited(gateway: StubGateway) -> N
     assert gateway.only.state == "cancelled"
 
 
+@pytest.mark.parametrize("first", ["cancel", "client", "agent"])
+async def test_an_agent_is_answered_once_whoever_goes_and_in_whatever_order(gateway: StubGateway, first: str) -> None:
+    async with between(gateway) as line:
+        await line.agent_says(permission())
+        await asyncio.to_thread(gateway.arrived, "check")
+        if first == "cancel":
+            over = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "s-1"}}
+            await line.calls.from_client(raw(over))
+        await (line.calls.server_over() if first == "agent" else line.calls.client_over())
+        await line.calls.server_over()
+    answers = [told for told in map(json.loads, line.agent) if told.get("id") == 5]
+    assert [told["result"] for told in answers] == [{"outcome": {"outcome": "cancelled"}}]
+    assert gateway.only.state == "cancelled"
+
+
 @pytest.mark.process
 @pytest.mark.may_block
 def test_as_a_program_it_answers_its_agent(gateway: StubGateway, tmp_path: Path) -> None:

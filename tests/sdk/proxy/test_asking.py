@@ -9,6 +9,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
+from tests.requirements import requirement
 from tests.sdk.proxy.line import ProxyLine
 
 if TYPE_CHECKING:
@@ -84,3 +85,15 @@ async def test_whoever_stops_waiting_leaves_no_card_behind(gateway: StubGateway,
     await asyncio.to_thread(gateway.arrived, "cancel", 2)
     with pytest.raises(Exception, match=r"."):
         await second
+
+
+@requirement("F-75")
+@pytest.mark.parametrize(("options", "state"), [((), "cancelled"), (("--keep-pending",), "pending")])
+async def test_what_is_to_be_looked_up_is_withdrawn_when_its_client_goes_unless_it_is_to_come_back(
+    gateway: StubGateway, tmp_path: Path, options: tuple[str, ...], state: str
+) -> None:
+    async with assent(gateway, tmp_path, "--deadline", "0.5", *options) as client:
+        assert (await told(client, "request_approval", **WIRE))["decision"] == "pending"
+    if state == "cancelled":
+        await asyncio.to_thread(gateway.arrived, "cancel")
+    assert gateway.only.state == state

@@ -23,7 +23,7 @@ from tests.sdk.proxy.line import ProxyLine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.sdk.gateway_stub import StubGateway
+    from tests.sdk.gateway_stub import Row, StubGateway
 
 pytestmark = [pytest.mark.process, pytest.mark.may_block, pytest.mark.heavy]
 
@@ -55,8 +55,14 @@ def bank(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def proxy(gateway: StubGateway, bank: str, tmp_path: Path) -> Iterator[str]:
     """The address of the proxy in front of it."""
+    with in_front_of(bank, gateway, tmp_path) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def in_front_of(bank: str, gateway: StubGateway, folder: Path, *options: str) -> Iterator[str]:
     gateway.one_call = True
-    words = ProxyLine(url=gateway.url, folder=tmp_path).words("--upstream", bank, "--listen", "127.0.0.1:0")
+    words = ProxyLine(url=gateway.url, folder=folder).words("--upstream", bank, "--listen", "127.0.0.1:0", *options)
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     found = re.search(r"http://\S+", process.stderr.readline())
@@ -111,6 +117,38 @@ async def test_a_client_that_goes_while_people_are_asked_leaves_no_card_behind(
         await asyncio.to_thread(gateway.arrived, "cancel")
     assert gateway.only.state == "cancelled"
     assert (tmp_path / "ledger").read_text() == ""
+
+
+@requirement("F-75")
+async def test_what_still_waits_is_withdrawn_when_its_session_ends_and_no_other_of_them(
+    gateway: StubGateway, bank: str, tmp_path: Path
+) -> None:
+    with in_front_of(bank, gateway, tmp_path, "--deadline", "0.5") as proxy:
+        async with Client(proxy, mode="legacy") as other:
+            async with Client(proxy, mode="legacy") as client:
+                one, two = [await still_waits(gateway, each, number) for number, each in enumerate((client, other))]
+            await asyncio.to_thread(gateway.arrived, "cancel")
+            assert (one.state, two.state) == ("cancelled", "pending")
+        await asyncio.to_thread(gateway.arrived, "cancel", 2)
+        assert two.state == "cancelled"
+
+
+@requirement("F-75")
+async def test_what_still_waits_without_a_session_is_withdrawn_when_the_proxy_ends(
+    gateway: StubGateway, bank: str, tmp_path: Path
+) -> None:
+    with in_front_of(bank, gateway, tmp_path, "--deadline", "0.5") as proxy:
+        async with Client(proxy, mode="auto") as client, httpx2.AsyncClient(trust_env=False) as stranger:
+            row = await still_waits(gateway, client, 1)
+            await stranger.delete(proxy)  # ends no session, and so nobody's calls
+        assert row.state == "pending"  # another client may make the call again: who is gone cannot be told
+    assert row.state == "cancelled"
+
+
+async def still_waits(gateway: StubGateway, client: Client, amount: int) -> Row:
+    told = await client.call_tool("pay", {"payee": "ACME", "amount": amount})
+    assert "still waits" in told.content[0].text  # pyright: ignore[reportAttributeAccessIssue]
+    return list(gateway.rows.values())[-1]
 
 
 async def test_clients_without_a_session_do_not_meet_in_the_ids_of_their_calls(

@@ -4,84 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
 
-from assent import AsyncGateway, Gate
-from assent.proxy.calls import Calls
-from assent.proxy.judge import Judge
 from assent.proxy.lines import lines
-from assent.proxy.naming import Naming
 from tests.requirements import requirement
-from tests.sdk.gateway_stub import KEY, StubGateway
-from tests.sdk.pace import quick_pace
+from tests.sdk.proxy.wire import asked, raw, wire
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-PAY = {"name": "pay", "arguments": {"amount": 1}}
-
-
-def asked(call_id: object = 1, params: object = PAY, **more: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": call_id, "method": "tools/call", "params": params, **more}
-
-
-def raw(message: object) -> bytes:
-    return json.dumps(message).encode() + b"\n"
-
-
-class Wire:
-    """Both ends of a proxy, as lists."""
-
-    def __init__(self, gateway: StubGateway, calls: Calls, client: list[bytes], server: list[bytes]) -> None:
-        self.gateway = gateway
-        self.calls = calls
-        self.client = client
-        self.server = server
-
-    @property
-    def told(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.client]
-
-    async def say(self, *messages: object) -> None:
-        for message in messages:
-            await self.calls.from_client(message if isinstance(message, bytes) else raw(message))
-
-    async def approved(self, number: int = 1) -> None:
-        await asyncio.to_thread(self.gateway.arrived, "check", number)
-        self.gateway.decide(list(self.gateway.rows)[number - 1], "approved")
-
-    async def until(self, seen: list[bytes], count: int) -> None:
-        with anyio.fail_after(5):
-            while len(seen) < count:  # noqa: ASYNC110 - filled by other tasks
-                await anyio.sleep(0.01)
-
-
-@asynccontextmanager
-async def wire(gateway: StubGateway, *, name: str | None = "bank", tools: tuple[str, ...] = ()) -> AsyncIterator[Wire]:
-    gateway.one_call = True
-    client: list[bytes] = []
-    server: list[bytes] = []
-
-    async def to_client(line: bytes) -> None:
-        client.append(line)
-
-    async def to_server(line: bytes) -> None:
-        server.append(line)
-
-    opened = AsyncGateway(gateway.url, KEY, session="m-1", pace=quick_pace())
-    async with opened as line, anyio.create_task_group() as group:
-        judge = Judge(Gate(line), Naming(name), tools=tools)
-        calls = Calls(judge, group, to_client=to_client, to_server=to_server, session="m-1")
-        yield Wire(gateway, calls, client, server)
-        await calls.client_over()
-        await calls.server_over()
-        await calls.settled(within=5.0)
-        group.cancel_scope.cancel()
-
+    from tests.sdk.gateway_stub import StubGateway
 
 PASSING = [
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n',

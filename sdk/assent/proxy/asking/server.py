@@ -102,7 +102,7 @@ class AskingServer:
         try:
             async with anyio.create_task_group() as group:
                 if token is not None:
-                    group.start_soon(self._tick, token)
+                    group.start_soon(self._tick, token, scope)
                 with scope:
                     answer = await self._asking.call(tool, arguments)
                 group.cancel_scope.cancel()
@@ -116,10 +116,12 @@ class AskingServer:
         if answer is not None and not scope.cancel_called:
             await self._say(wording.result(call_id, {**answer, "_meta": _STAMP}))
 
-    async def _tick(self, token: Any) -> None:
+    async def _tick(self, token: Any, scope: anyio.CancelScope) -> None:
         count = 0
         while True:
             await anyio.sleep(TICK)
+            if scope.cancel_called:  # whoever cancelled it wants to hear no more of it
+                return
             count += 1
             await self._say(wording.progress(token, count, "this"))
 
@@ -143,9 +145,10 @@ def _token(params: Object) -> str | int | None:
 
 
 async def serve_asking(asking: Asking, receive: Receive, send: Send) -> None:
-    """Serve one client until it is gone; what it still waited for is withdrawn."""
+    """Serve one client until it is gone; what it still waited for, and what it was to look up, is withdrawn."""
     async with anyio.create_task_group() as group:
         server = AskingServer(asking, group, send)
         async for line in lines(receive):
             await server.heard(line)
         group.cancel_scope.cancel()
+    await asking.over()

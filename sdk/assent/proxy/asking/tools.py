@@ -15,6 +15,7 @@ from assent.client.messages import RefusalCode
 from assent.client.models import OutcomeStatus
 from assent.gate.outcomes import Refused, Replayed
 from assent.gate.permission import Executed, Permission
+from assent.proxy.deferred import Deferred
 from assent.proxy.wording import texts
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class Asking:
         self._session = session
         self._made = 0
         self._taken: dict[str, Permission] = {}
+        self._deferred = Deferred(gate)
 
     async def call(self, tool: str, arguments: Object) -> Object:
         """The tool's result. Raises `BadArgumentsError`; a refusal is a result."""
@@ -131,7 +133,9 @@ class Asking:
         evidence = _evidence(arguments)
         self._made += 1
         call = ToolCall(ASKED, said, claim=why or None, call_id=f"{self._session}-{self._made}", evidence=evidence)
-        return self._told(await self._gate.obtain(call, deadline=self._deadline))
+        found = await self._gate.obtain(call, deadline=self._deadline)
+        self._deferred.note(found)
+        return self._told(found)
 
     async def _check(self, request_id: str) -> Object:
         if request_id in self._taken:
@@ -143,6 +147,10 @@ class Asking:
         if request.tool != ASKED:
             return texts("That request is not one of request_approval's.", failed=True)
         return self._told(await self._gate.take_up(request, deadline=self._deadline))
+
+    async def over(self) -> None:
+        """The client is gone: withdraw what it was told to look up later."""
+        await self._deferred.withdraw()
 
     def _told(self, found: Permission | Executed | Replayed | Refused) -> Object:
         match found:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -100,9 +101,11 @@ class HttpProxy:
 
     async def _answered(self, link: Link, asked: Asked) -> None:
         if asked.method != "POST":
-            if asked.method == "DELETE":
-                self._leave(session_of(asked))
-            await self._pass(link, asked, asked.body)
+            async with anyio.create_task_group() as group:
+                if asked.method == "DELETE" and session_of(asked):
+                    self._leave(session_of(asked))
+                    group.start_soon(partial(self._judge.gone, session=self._run_of(asked)))
+                await self._pass(link, asked, asked.body)
             return
         try:
             line = Line(asked.body, of_lines=False)
@@ -197,6 +200,8 @@ class HttpProxy:
         count, token = 0, held.wanted.token
         while True:
             await anyio.sleep(TICK)
+            if held.scope.cancel_called:  # whoever cancelled it wants to hear no more of it
+                return
             count += 1
             name = self._judge.naming.of(held.wanted.tool) or held.wanted.tool
             note = b": waiting\n\n" if token is None else sse.of(wording.progress(token, count, name))
