@@ -4,7 +4,8 @@
 so is `requester_token_file`, the file into which whoever signs the person in puts their ID token). It
 must belong to the user (or root) and be closed to everyone else. When it exists, ASSENT_URL and ASSENT_KEY are not
 looked at: a project's settings can set a hook's environment, and must not be able to send it to another gateway. The
-home folder is asked of the system, not of $HOME, for the same reason. `--config env` takes the environment alone.
+home folder is asked of the system, not of $HOME, for the same reason; an account that the system does not know
+(`docker run --user`) has none, and no file. `--config env` takes the environment alone.
 """
 
 from __future__ import annotations
@@ -33,10 +34,7 @@ class Identity:
         self, *, url: object, key: object, ca: object, source: str, token_from: Mapping[str, str] | None = None
     ) -> None:
         if not isinstance(url, str) or not isinstance(key, str) or not url or not key:
-            raise HookError(
-                f"no gateway or no key ({source}): set 'url' and 'key' in ~/{PLACE} (mode 0600), "
-                "or ASSENT_URL and ASSENT_KEY (or ASSENT_KEY_FILE)"
-            )
+            raise HookError(f"no gateway or no key: {source} must hold 'url' and 'key'")
         if not key.isascii() or not key.isprintable() or " " in key:
             raise HookError(f"the key is malformed ({source})")
         self.secure, self.host, self.port, self.base = _parse_url(url, source)
@@ -68,11 +66,36 @@ class Identity:
 def load_identity(config: str | None) -> Identity:
     """The identity named by `--config`, or the user's file, or the environment. Raises `HookError`."""
     path = config or _user_file()
-    if path == "env" or (config is None and not os.path.lexists(path)):
-        return Identity(
-            url=os.environ.get("ASSENT_URL"), key=_key(), ca=None, source="environment", token_from=_token_from(config)
-        )
-    return _read(path)
+    if path is None or path == "env" or (config is None and not os.path.lexists(path)):
+        url, key = os.environ.get("ASSENT_URL"), _key()
+        if not url or not key:
+            raise HookError(f"no gateway or no key{_mend(config, path)}")
+        return Identity(url=url, key=key, ca=None, source="environment", token_from=_token_from(config))
+    try:
+        return _read(path)
+    except HookError as fault:
+        if config is None:
+            raise HookError(f"{fault}{_not_read(path)}") from fault
+        raise
+
+
+def _mend(config: str | None, path: str | None) -> str:
+    """What was looked for, and what to do, where neither a file nor the environment says who this is."""
+    setting = "set ASSENT_URL and ASSENT_KEY (or ASSENT_KEY_FILE)"
+    if config == "env":
+        return f" in the environment: {setting}"
+    if path is None:
+        nobody = f"the account (uid {os.getuid()}) has no entry in passwd, and so no home with a {PLACE}"
+        return f": {nobody}; {setting}, or name a file with --config{_not_read(path)}"
+    return f": there is no {path}; write 'url' and 'key' into it (mode 0600), or {setting}{_not_read(path)}"
+
+
+def _not_read(path: str | None) -> str:
+    """Say so where a file stands in what $HOME says, and another is meant."""
+    other = f"{os.environ.get('HOME', '')}/{PLACE}"
+    if not os.path.lexists(other) or (path is not None and os.path.realpath(other) == os.path.realpath(path)):
+        return ""
+    return f". {other} is not read: the home that counts is the account's in passwd, not $HOME"
 
 
 def _key() -> str | None:
@@ -93,10 +116,14 @@ def _token_from(config: str | None) -> dict[str, str]:
     return {name: value for name in names if (value := os.environ.get(name, "")).strip()}
 
 
-def _user_file() -> str:
+def _user_file() -> str | None:
+    """The path of the account's own file; None where the system knows no home of this account."""
     import pwd
 
-    return f"{pwd.getpwuid(os.getuid()).pw_dir}/{PLACE}"
+    try:
+        return f"{pwd.getpwuid(os.getuid()).pw_dir}/{PLACE}"
+    except KeyError:
+        return None
 
 
 def _read(path: str) -> Identity:

@@ -27,8 +27,8 @@ assent-hook acp --name NAME -- AGENT...
     stand between an editor and a coding agent that speak ACP (assent-hook acp --help)
 
 --deadline  answer by then (seconds; less than the hook's timeout in the settings)
---config    where url and key are: a JSON file (~/.config/assent/agent.json if left out), or "env" for ASSENT_URL and
-            ASSENT_KEY
+--config    where url and key are: a JSON file (.config/assent/agent.json in the account's home, not in $HOME, if left
+            out), or "env" for ASSENT_URL and ASSENT_KEY
 --patience  for how many seconds a gateway that is away is tried again
 --fixed-input
             run a call only as it was made, as for hosts that ignore new arguments: where people or hooks changed

@@ -59,7 +59,8 @@ def parser(name: str) -> argparse.ArgumentParser:
     made.add_argument(
         "--config",
         metavar="FILE|env",
-        help="where url and key are: a JSON file (~/.config/assent/agent.json if left out), or the environment",
+        help="where url and key are: a JSON file (.config/assent/agent.json in the account's home, not in $HOME, if "
+        "left out), or the environment",
     )
     made.add_argument(
         "--session",

@@ -16,6 +16,7 @@ from assent.command.identity import load_identity
 from assent.command.options import LONGEST, Options
 from assent.command.setup import settings as printed
 from assent.command.setup.jsonc import entries, read_object
+from assent.command.setup.place import home, place_of
 from assent.command.shapes import as_list, as_object
 
 TYPE_CHECKING = False
@@ -33,8 +34,14 @@ _ASK = re.compile(r"^const ask = \[(.*)\];$", re.MULTILINE)
 
 def examine(host: Host, path: str | None, *, config: str | None) -> int:
     """Print every fault of an installation; 0 when there is none, else 1."""
-    place = Path(path) if path else Path.home() / host.place.file
-    faults = [*_of_file(host, place), *_of_trust(host, place), *_of_gateway(config), *_of_program(host)]
+    faults: list[str] = []
+    try:
+        place = place_of(host, path)
+        faults += [*_of_file(host, place), *_of_trust(host, place)]
+    except HookError as error:
+        place = Path("~") / host.place.file
+        faults.append(str(error))
+    faults += [*_of_gateway(config), *_of_program(host)]
     for fault in faults:
         print(f"fault: {fault}")  # noqa: T201 - a command's output
     many = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
@@ -199,7 +206,11 @@ def _of_trust(host: Host, place: Path) -> Iterator[str]:
     """Codex writes down what its user trusts; whether the hook is still the trusted one it alone can say."""
     if not host.trust or not place.exists():
         return
-    book = Path(os.environ.get("CODEX_HOME", "") or Path.home() / ".codex") / "config.toml"
+    try:
+        book = Path(os.environ.get("CODEX_HOME", "") or home(" or CODEX_HOME") / ".codex") / "config.toml"
+    except HookError as error:
+        yield str(error)
+        return
     try:
         trusted = str(place.resolve()) in book.read_text(encoding="utf-8") or str(place) in book.read_text("utf-8")
     except OSError:

@@ -12,6 +12,7 @@ from pathlib import Path
 from assent.command.faults import HookError
 from assent.command.setup import settings as printed
 from assent.command.setup.jsonc import append, entries, nodes, read_object, remove
+from assent.command.setup.place import place_of
 from assent.command.shapes import as_object
 
 TYPE_CHECKING = False
@@ -25,7 +26,7 @@ _MARK = "// Written by `assent-hook "
 
 def change(host: Host, path: str | None, *, config: str | None, install: bool, yes: bool) -> int:
     """Show what would change, and change it if that is wanted; 0 when the file is as it should be, else 1."""
-    place = (Path(path) if path else Path.home() / host.place.file).resolve()
+    place = place_of(host, path).resolve()
     try:
         old = place.read_bytes().decode() if place.exists() else None
         new = installed(host, old, config=config) if install else uninstalled(host, old)
