@@ -74,6 +74,11 @@ class RealGateway:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
+    def executor_key(self, tool: str) -> str:
+        """Make a key for an executor of this tool."""
+        words = ["keys", "create", "--label", "test", "--config", str(self.folder / "assent.yaml")]
+        return self._command(*words, "--scope", "executor", "--tool", tool)
+
     def configure(self, policy: str) -> None:
         """Start again under another configuration."""
         self.kill()
