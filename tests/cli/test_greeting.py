@@ -28,6 +28,7 @@ from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 RULES = """\
@@ -63,6 +64,20 @@ async def words_of(there: int, last: str) -> str:
     return said.decode()
 
 
+async def greeted(config: Path, environ: Mapping[str, str], *, until: str) -> str:
+    """Serve on a terminal, and return what stands there once `until` does."""
+    there, terminal = pty.openpty()
+    words = ("app.cli.main", "serve", "-c", str(config), "--port", "0")
+    process = forked.start(*words, env=environ, cwd=ROOT, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    try:
+        return await words_of(there, until)
+    finally:
+        process.kill()
+        await process.ended()
+        os.close(there)
+
+
 @pytest.mark.process
 async def test_a_person_is_greeted_and_the_doctor_warns_of_the_same(tmp_path: Path, sqlite_url: str) -> None:
     async with SlackSimulator(clock=SystemClock()) as slack:
@@ -73,16 +88,7 @@ async def test_a_person_is_greeted_and_the_doctor_warns_of_the_same(tmp_path: Pa
         channels = f"channels:\n  team: {json.dumps(settings)}\n"
         config = tmp_path / "assent.yaml"
         config.write_text(RULES + ASK.replace("NAME", "team") + channels)
-        there, terminal = pty.openpty()
-        words = ("app.cli.main", "serve", "-c", str(config), "--port", "0")
-        process = forked.start(*words, env=environ, cwd=ROOT, stdout=terminal, stderr=terminal)
-        os.close(terminal)
-        try:
-            said = await words_of(there, "correct the e-mail")
-        finally:
-            process.kill()
-            await process.ended()
-            os.close(there)
+        said = await greeted(config, environ, until="correct the e-mail")
         checked = await asyncio.to_thread(
             forked.run, "app.cli.main", "doctor", "-c", str(config), env=environ, cwd=ROOT
         )
@@ -106,16 +112,7 @@ async def test_no_link_is_shown_to_another_port_of_this_machine_than_the_gateway
     config = tmp_path / "assent.yaml"
     config.write_text(f"url: http://127.0.0.1:1\n{RULES}{ASK.replace('NAME', 'api')}")
     environ = dict(os.environ) | {"ASSENT_SECRET": SECRET, "ASSENT_DATABASE_URL": sqlite_url, "ASSENT_PORT": "2"}
-    there, terminal = pty.openpty()
-    words = ("app.cli.main", "serve", "-c", str(config), "--port", "0")
-    process = forked.start(*words, env=environ, cwd=ROOT, stdout=terminal, stderr=terminal)
-    os.close(terminal)
-    try:
-        said = await words_of(there, "--agent NAME --label")
-    finally:
-        process.kill()
-        await process.ended()
-        os.close(there)
+    said = await greeted(config, environ, until="--agent NAME --label")
     [port] = re.findall(r"answers on http://127\.0\.0\.1:(\d+)", said)
     assert "/sign-in?t=" not in said
     assert f"acme: `url` is http://127.0.0.1:1, and the gateway listens on port {port}: no link leads to it" in said

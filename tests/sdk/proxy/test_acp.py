@@ -18,6 +18,7 @@ from tests.fixtures.patience import HANGS
 from tests.sdk.gateway_stub import KEY, StubGateway
 from tests.sdk.pace import quick_pace
 from tests.sdk.proxy.line import ProxyLine
+from tests.sdk.proxy.wire import filled, raw
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -48,10 +49,6 @@ def permission(options: Any = OPTIONS, **call: Any) -> dict[str, Any]:
 WRITE = asked({"sessionId": "s-1", "path": "/srv/x", "content": "new"}, "fs/write_text_file")
 
 
-def raw(message: object) -> bytes:
-    return json.dumps(message).encode() + b"\n"
-
-
 class Between:
     """Both ends of the proxy, as lists."""
 
@@ -69,9 +66,7 @@ class Between:
             self.gateway.decide(list(self.gateway.rows)[-1], decided, reason="not here")
 
     async def told(self, seen: list[bytes], count: int = 1) -> Any:
-        with anyio.fail_after(5):
-            while len(seen) < count:  # noqa: ASYNC110 - filled by other tasks
-                await anyio.sleep(0.01)
+        await filled(seen, count)
         return json.loads(seen[count - 1])
 
 

@@ -33,6 +33,13 @@ def raw(message: object) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
+async def filled(seen: list[bytes], count: int) -> None:
+    """Wait until so much was said."""
+    with anyio.fail_after(5):
+        while len(seen) < count:  # noqa: ASYNC110 - filled by other tasks
+            await anyio.sleep(0.01)
+
+
 class Wire:
     """Both ends of a proxy, as lists."""
 
@@ -55,9 +62,7 @@ class Wire:
         self.gateway.decide(list(self.gateway.rows)[number - 1], "approved")
 
     async def until(self, seen: list[bytes], count: int) -> None:
-        with anyio.fail_after(5):
-            while len(seen) < count:  # noqa: ASYNC110 - filled by other tasks
-                await anyio.sleep(0.01)
+        await filled(seen, count)
 
 
 @asynccontextmanager
