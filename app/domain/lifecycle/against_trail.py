@@ -25,12 +25,10 @@ def request_faults(
     *,
     end: int,
     destroyed: bool = False,
-    listed_as: str | None = None,
 ) -> list[Fault]:
     """Return everything in which a request's rows differ from its events. `end` is the number of the last event.
 
-    `destroyed`: what the call carried is gone for good, and is not held against what was said of it. `listed_as`: the
-    state by which lists and counts find it; None where nobody looked.
+    `destroyed`: what the call carried is gone for good, and is not held against what was said of it.
     """
     if not replayed.said:
         return [
@@ -41,12 +39,7 @@ def request_faults(
     if destroyed:
         stands |= {"digest": request.digest, **{name: replayed.value(name) for name in ("payment", "cautions")}}
     whose = f"the row of {request.id}"
-    found = [*replayed.faults, *differences(stands, replayed, whose, must=(VOTE_OF,), end=last)]
-    if listed_as not in {None, request.state.value}:
-        found.append(
-            Fault(last, f"event {last}: {whose} is listed as {listed_as}, and stands as {request.state.value}")
-        )
-    return found
+    return [*replayed.faults, *differences(stands, replayed, whose, must=(VOTE_OF,), end=last)]
 
 
 def differences(

@@ -64,7 +64,8 @@ def list_contents(tx: Tx, request_id: str, evidence: Sequence[Exhibit]) -> dict[
     found: dict[int, bytes] = {}
     for row in tx.all(_LIST, for_org=tx.org, of_request=request_id):
         number: int = row["number"]
-        content = _content_of(tx, row, evidence[number - 1]) if 0 < number <= len(evidence) else None
+        known = isinstance(number, int) and 0 < number <= len(evidence)
+        content = _content_of(tx, row, evidence[number - 1]) if known else None
         if content is not None:
             found[number] = content
     return found
@@ -82,7 +83,7 @@ def _content_of(tx: Tx, row: Row, exhibit: Exhibit) -> bytes | None:
     show(tx, row, ((_HIDDEN, "exhibit_"),))
     try:
         content = binascii.a2b_base64(row["exhibit_content"], strict_mode=True)
-    except ValueError:
+    except (ValueError, TypeError):
         return None
     is_it = exhibit.kind is ExhibitKind.FILE and hmac.compare_digest(
         hashlib.sha256(content).hexdigest(), exhibit.sha256

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from app.domain.identity.seals import BadTokenError, mac_under
 from app.storage.identity.value_keys import Kept, list_value_keys, put_value_key, rewrap
+from app.storage.tables.columns import MISREAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -153,7 +154,7 @@ class Vault:
                 continue
             try:
                 key = ValueKey.unwrapped(self._seals, tx.org, each.number, each.wrapped)
-            except (BadTokenError, ValueError):
+            except MISREAD:
                 continue
             rewrap(tx, each, key.wrapped(self._seals))
 
@@ -181,7 +182,7 @@ class Vault:
                 continue
             try:
                 key = ValueKey.unwrapped(self._seals, org, each.number, each.wrapped)
-            except (BadTokenError, ValueError):
+            except MISREAD:
                 continue  # of another secret: what it encrypted is told apart when it is read
             found.append(key)
             if org not in tx.fresh_keys:
@@ -219,7 +220,7 @@ def show(tx: Tx, row: Row, those: Iterable[tuple[Mapping[str, str], str]]) -> No
         row_id = row[prefix + "id"]
         for name, instead in these.items():
             value = row[prefix + name]
-            if value is None or (number := number_of(value)) is None:
+            if not isinstance(value, str) or (number := number_of(value)) is None:
                 continue
             read = _read(tx, row, number, value, f"{row['id']}\n{row_id}\n{name}")
             if read is None:

@@ -60,9 +60,10 @@ def _many(size: int) -> tuple[Statement, Statement]:
 
 
 @cache
-def _states(size: int) -> Statement:
+def _derived(size: int) -> Statement:
     named = requests.c.id.in_([bindparam(f"id_{index}") for index in range(size)])
-    return Statement(select(requests.c.id, requests.c.state).where(requests.c.org == bindparam("for_org"), named))
+    derived = [requests.c[name] for name in REQUEST.derived.names]
+    return Statement(select(requests.c.id, *derived).where(requests.c.org == bindparam("for_org"), named))
 
 
 _ATTACHED = Statement(
@@ -166,10 +167,10 @@ def list_rows_of(tx: Tx, ids: Sequence[str]) -> dict[str, list[Row]]:
     return by_id
 
 
-def list_states(tx: Tx, ids: Sequence[str]) -> dict[str, str]:
-    """Return the states by which requests are listed and counted: written with a row, and not read back with it."""
+def list_derived(tx: Tx, ids: Sequence[str]) -> dict[str, Row]:
+    """Return by what requests are listed, counted and found: written with a row, and not read back with it."""
     size, wanted = _wanted(ids)
-    return {row["id"]: row["state"] for row in tx.all(_states(size), for_org=tx.org, **wanted)}
+    return {row.pop("id"): row for row in tx.all(_derived(size), for_org=tx.org, **wanted)}
 
 
 def _wanted(ids: Sequence[str]) -> tuple[int, dict[str, str]]:

@@ -15,20 +15,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
-from app.domain.errors import AssentError, NotFoundError, UnsealedError
+from app.domain.errors import NotFoundError, UnsealedError
 from app.domain.identity.seals import BadTokenError
 from app.domain.lifecycle.restored import is_open
 from app.domain.trail.audit import Kind, Record
 from app.storage.exhibits.exhibits import exhibits_fault
+from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.identity.vault import DESTROYED
 from app.storage.requests.known import ASKS, EXECUTED, OFTEN, YOUNGER, moved_of, remember
 from app.storage.requests.request_rows import request_from_rows
+from app.storage.tables.columns import MISREAD
 from app.storage.tables.request_columns import DECISION, GRANT
 from app.storage.trail.audit_chain import was_said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from app.domain.errors import AssentError
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Row, Tx
     from app.storage.requests.known import Known, Moved
@@ -54,6 +57,7 @@ ALWAYS_SEALED: dict[str, Sequence[str]] = {
 }
 """What a seal covers whatever it says, by table: no column younger than seals may be among it, or what was sealed
 before it was there would be taken for forged."""
+_OTHER = "what it asks is not what was asked"
 _NOTHING_YOUNGER = (None,) * len(YOUNGER)
 
 
@@ -82,7 +86,7 @@ def read_sealed(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest | None:
     try:
         request = request_from_rows(tx, rows)
         why = None if tx.seals is None else row["unread"] or _fault(tx, rows, request)
-    except (ValueError, KeyError, TypeError, ArithmeticError, AssentError):
+    except MISREAD:
         request, why = None, "it cannot be read"
     if why is None:
         return request
@@ -108,6 +112,22 @@ def is_as_sealed(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> b
     return tx.seals is None or (rows[0]["unread"] is None and _fault(tx, rows, request) is None)
 
 
+def why_changed(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | None:
+    """Say why rows are not what a gateway sealed; None: they are, or it was with a secret that was since retired.
+
+    What ended before a secret was changed keeps the seal that it had: nothing comes of it, and the trail tells of it.
+    """
+    row = rows[0]
+    if row["unread"] is not None or tx.seals is None:
+        return None if row["unread"] == DESTROYED else row["unread"]
+    retired = set(list_seal_ids(tx)) - set(tx.seals.key_ids)
+    parts = str(row["seal"]).split(".")
+    if len(parts) == 3 and parts[1] in retired and not is_open(request):
+        known: Known = row["known"]
+        return None if known.digest == row["bound_digest"] else _OTHER
+    return _fault(tx, rows, request)
+
+
 def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | None:
     row = rows[0]
     bound, seal = row["bound_digest"], row["seal"]
@@ -117,7 +137,7 @@ def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | N
         return "it was set back: the trail has a later version of it"
     known: Known = row["known"]
     if known.digest != bound:
-        return "what it asks is not what was asked"
+        return _OTHER
     if known.request is None:
         moved = moved_of(rows)
         if (why := _seal_fault(tx, request.id, bound, seal, moved)) is not None:

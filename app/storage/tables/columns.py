@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from msgspec import Struct
 from msgspec import json as fast_json
 
+from app.domain.errors import AssentError
 from app.storage.engine.dialect import MICROSECOND, from_us, to_us
 
 if TYPE_CHECKING:
@@ -29,6 +30,22 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Row
 
 T = TypeVar("T")
+
+MISREAD = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError, AssentError)
+"""What reading a row may raise that no gateway wrote: a cell may hold any text, and in SQLite anything at all."""
+_HOLDS: dict[type, type] = {sa.Text: str, sa.Integer: int, sa.BigInteger: int}
+
+
+def why_unlike(columns: Iterable[sa.Column[Any]], row: Row, *, prefix: str = "") -> str | None:
+    """Say which cell of a row is of another type than its column, as SQLite allows; None: each is of its own."""
+    for column in columns:
+        value = row[prefix + column.name]
+        if value is None:
+            if not column.nullable:
+                return f"its {column.name} is empty"
+        elif type(value) is not _HOLDS[type(column.type)]:
+            return f"its {column.name} is no {'text' if isinstance(column.type, sa.Text) else 'whole number'}"
+    return None
 
 
 def _json_text(value: object) -> str:
@@ -158,6 +175,7 @@ class Columns(Generic[T]):
         self.saved = Written([column for column in self.kept if not column.key])
         self.often = Written([column for column in self.kept if column.often])
         told = [column for column in self.kept if not column.derived]
+        self.derived = Written([column for column in self.kept if column.derived])
         self.lasting = tuple(prefix + column.name for column in told if not column.often)
         self._lasting = _Reader(kind, [column for column in told if not column.often], self.parts, prefix)
         self._moving = _Reader(kind, [column for column in told if column.often], self.parts, prefix)
@@ -167,6 +185,10 @@ class Columns(Generic[T]):
     def made(self) -> list[sa.Column[Any]]:
         """Return the columns of the database's table."""
         return [column.made() for column in self.all]
+
+    def why_unlike(self, row: Row) -> str | None:
+        """Say which cell of a row that was `selected` is of another type than its column."""
+        return why_unlike((each.made() for each in self.kept if not each.derived), row, prefix=self._prefix)
 
     def selected(self, table: sa.Table) -> list[sa.ColumnElement[Any]]:
         """Return what a SELECT names to read values back."""

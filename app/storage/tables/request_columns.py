@@ -51,6 +51,8 @@ from app.storage.tables.columns import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from app.storage.engine.transaction import Row
+
 
 def _stage(of: Sequence[str], open_to: Sequence[str] = (), **more: Any) -> Stage:
     return Stage(of=tuple(of), open_to=tuple(open_to), **more)
@@ -211,3 +213,15 @@ EXECUTION = Columns(
     parts={"elsewhere": Elsewhere},
     prefix="execution_",
 )
+
+
+def why_unlike(rows: Sequence[Row]) -> str | None:
+    """Say which cell of a request's rows, as they were selected together, is of another type than its column."""
+    first = rows[0]
+    told = [
+        REQUEST.why_unlike(first),
+        GRANT.why_unlike(first) if first["grant_id"] is not None else None,
+        EXECUTION.why_unlike(first) if first["execution_id"] is not None else None,
+        *(DECISION.why_unlike(each) for each in rows if each["decision_id"] is not None),
+    ]
+    return next((why for why in told if why is not None), None)

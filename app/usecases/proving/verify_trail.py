@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from app.domain.errors import AssentError
 from app.domain.lifecycle.against_trail import differences, request_faults
 from app.domain.lifecycle.replayed import Fault, is_over, replay
 from app.domain.lifecycle.replayed_org import MUST
@@ -22,7 +21,10 @@ from app.storage.exhibits.exhibits import exhibits_fault
 from app.storage.identity.vault import DESTROYED
 from app.storage.requests.request_lists import list_ids
 from app.storage.requests.request_rows import request_from_rows
-from app.storage.requests.requests import list_rows_of, list_states
+from app.storage.requests.requests import list_derived, list_rows_of
+from app.storage.requests.sealing import why_changed
+from app.storage.tables.columns import MISREAD
+from app.storage.tables.request_columns import REQUEST, why_unlike
 from app.storage.trail.audit_chain import UnreadableEventError, get_head, list_kept, list_of_requests
 from app.storage.trail.cuts import count_left, list_cuts, why_unsealed
 from app.storage.trail.head_file import HeadFileError, Heads, find_lost, read_heads
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from app.domain.lifecycle.replayed import Replayed
     from app.domain.trail.audit import AuditEvent
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Row, Tx
@@ -286,8 +289,8 @@ class VerifyTrail:
     async def _compared(self, org: str, ids: Sequence[str], end: int) -> dict[str, list[Fault]]:
         def look(tx: Tx) -> dict[str, list[Fault]]:
             events = list_of_requests(tx, ids)
-            rows, states = list_rows_of(tx, ids), list_states(tx, ids)
-            return {of: _faults(tx, rows.get(of), events[of], end, listed_as=states.get(of)) for of in ids}
+            rows, derived = list_rows_of(tx, ids), list_derived(tx, ids)
+            return {of: _faults(tx, rows.get(of), events[of], end, derived.get(of)) for of in ids}
 
         found = await self._store.read(look, org=org, long=True)
         return {request_id: faults for request_id, faults in found.items() if faults}
@@ -301,19 +304,36 @@ def _kept(gone: Mapping[str, int], walk: Walk) -> list[tuple[str, int]]:
     return [(of, seq) for of, seq in gone.items() if of not in walk.removed]
 
 
-def _faults(
-    tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int, *, listed_as: str | None
-) -> list[Fault]:
+def _faults(tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int, derived: Row | None) -> list[Fault]:
     if not rows:
         return []  # it was there a moment ago; that its event has no row is said of all in the end
-    replayed = replay(events)
+    first, last = (events[0].seq, events[-1].seq) if events else (end, end)
     try:
-        request = request_from_rows(tx, rows)
-    except (ValueError, KeyError, TypeError, ArithmeticError, AssentError):
-        seq = events[-1].seq if events else end
-        return [Fault(seq, f"event {seq}: the row of {rows[0]['id']} is not as a gateway writes it")]
+        replayed = replay(events)
+    except MISREAD:
+        return [Fault(first, f"event {first}: what the trail says of {rows[0]['id']} is not what a gateway writes")]
+    try:
+        return _compared_faults(tx, rows, replayed, derived or {}, first=first, last=last)
+    except MISREAD:
+        return [Fault(last, f"event {last}: the row of {rows[0]['id']} is not as a gateway writes it")]
+
+
+def _compared_faults(
+    tx: Tx, rows: list[Row], replayed: Replayed, derived: Row, *, first: int, last: int
+) -> list[Fault]:
+    """Hold one request's rows against its events, against its seal, and against themselves."""
+    unlike = why_unlike(rows)  # before anything is decrypted in place
+    request = request_from_rows(tx, rows)
     destroyed = rows[0]["unread"] == DESTROYED
-    found = request_faults(request, replayed, end=end, destroyed=destroyed, listed_as=listed_as)
+    found = request_faults(request, replayed, end=last, destroyed=destroyed)
+    kept = REQUEST.derived.written(request)
+    found += [
+        Fault(last, f"event {last}: the row of {request.id} is found by the {name} {derived.get(name)}, not {value}")
+        for name, value in kept.items()
+        if derived and derived.get(name) != value
+    ]
     changed = exhibits_fault(tx, request.id, request.call.evidence)  # of what was destroyed, nothing is known any more
-    seq = events[0].seq if events else end
-    return [*found, Fault(seq, f"event {seq} asked {request.id}: {changed}")] if changed else found
+    if changed:
+        found.append(Fault(first, f"event {first} asked {request.id}: {changed}"))
+    whys = [unlike] if found else [unlike, why_changed(tx, rows, request)]  # of what is said already, no more is
+    return [*found, *(Fault(last, f"event {last}: the row of {request.id}: {why}") for why in whys if why)]

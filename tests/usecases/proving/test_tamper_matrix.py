@@ -180,7 +180,7 @@ def _11_the_chain_written_anew_from_a_place_on(c: Crime) -> int:
     c.stranger(f"UPDATE requests SET settled_reason = 'no', version = version + 1 WHERE id = '{c.ids['denied']}'")
     c.stranger(f"UPDATE requests SET version = version - 1 WHERE id = '{c.ids['denied']}'")
     c.stranger(f"UPDATE decisions SET reason = 'no' WHERE request_id = '{c.ids['denied']}'")
-    return c.end  # the head that the gateway noted is not there any more
+    return seq  # no gateway sealed such a row; and the head that the gateway noted is not there any more
 
 
 @edit
