@@ -44,6 +44,7 @@ def _key_made(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
         so_far.fault(seq, f"the {key} was made before")
     said = {name: facts.get(name) for name in ("scope", "agent", "person", "label")}
     so_far.said[key] = Said({**said, "revoked": False}, seq)
+    so_far.said[f"tools of {key}"] = Said(facts.get("tools"), seq)
     if "expires_at" in facts:
         so_far.said[f"end of {key}"] = Said(facts["expires_at"], seq)
 
@@ -65,7 +66,10 @@ def _loaded(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
 
 
 def _switched(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
-    so_far.said[switch_name(facts.get("switch"), facts.get("agent"), facts.get("tool"))] = Said(facts.get("state"), seq)
+    name = switch_name(facts.get("switch"), facts.get("agent"), facts.get("tool"))
+    so_far.said[name] = Said(facts.get("state"), seq)
+    if "reason" in facts:
+        so_far.said[f"reason of {name}"] = Said(facts["reason"], seq)
 
 
 def switch_name(name: object, agent: object, tool: object) -> str:
@@ -99,8 +103,20 @@ def _payee(*, is_known: bool) -> Act:
         name = f"payee {payee_key(str(facts.get('payee')))}"
         tails: list[str] = so_far.value(name) or []
         so_far.said[name] = Said(sorted({*tails, str(facts.get("account"))}) if is_known else [], seq)
+        _accounts(so_far, seq, f"accounts of {name}", facts, had=bool(tails), is_known=is_known)
 
     return act
+
+
+def _accounts(so_far: Replayed, seq: int, name: str, facts: Mapping[str, Any], *, had: bool, is_known: bool) -> None:
+    """Say with which accounts a payee is known, and under which spelling: by what their rows keep of each."""
+    if not is_known:
+        so_far.said[name] = Said([], seq)
+    elif "mark" not in facts or (had and name not in so_far.said):  # of a version that did not say it
+        so_far.said.pop(name, None)
+    else:
+        rest: list[list[Any]] = [each for each in so_far.value(name) or [] if each[2] != facts["mark"]]
+        so_far.said[name] = Said(sorted([*rest, [facts.get("payee"), facts.get("account"), facts["mark"]]]), seq)
 
 
 def _factor(*, is_active: bool) -> Act:

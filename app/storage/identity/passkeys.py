@@ -38,13 +38,13 @@ _DROP = Statement(delete(passkeys).where(_OF_ORG, _THE_ONE))
 def find_passkey(tx: Tx, credential: str) -> Passkey | None:
     """Read a passkey by the name that its device gives it, in whichever org it is."""
     row = tx.one(_GET, of_credential=credential)
-    return _from_row(row) if row else None
+    return passkey_of(row) if row else None
 
 
 def list_passkeys(tx: Tx, person: str | None = None) -> list[Passkey]:
     """Return a person's passkeys, or all of the org, the oldest first."""
     rows = tx.all(_LIST, for_org=tx.org) if person is None else tx.all(_MINE, for_org=tx.org, of_person=person)
-    return [_from_row(row) for row in rows]
+    return [passkey_of(row) for row in rows]
 
 
 def insert_passkey(tx: Tx, passkey: Passkey) -> None:
@@ -79,7 +79,8 @@ def drop_passkey(tx: Tx, passkey: Passkey) -> bool:
     return tx.run(_DROP, for_org=tx.org, of_credential=passkey.credential) == 1
 
 
-def _from_row(row: Row) -> Passkey:
+def passkey_of(row: Row) -> Passkey:
+    """Return the passkey of a row."""
     return Passkey(
         id=row["id"],
         org=row["org"],

@@ -12,15 +12,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from sqlalchemy import Text, and_, bindparam, cast, delete, func, insert, literal_column, or_, select, union_all, update
+from sqlalchemy import Text, and_, bindparam, cast, delete, func, insert, literal_column, or_, select, update
 
 from app.domain.identity.seals import BadTokenError
 from app.domain.money.payment import FINEST
 from app.domain.request.request import State
 from app.storage.engine.dialect import from_us, to_us
-from app.storage.engine.transaction import Statement, Tx
+from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.identity.vault import ValueKey, number_of
 from app.storage.payments.accounts import Marks, kept_as
+from app.storage.payments.sealed import SealedRows, seal_of
 from app.storage.tables.payment_tables import payee_history, spends
 from app.storage.tables.tables import requests
 
@@ -200,77 +201,99 @@ WENT_WELL = (
 _PAYEE = ("payee", "payee_key", "account_key", "account_tail")
 
 
+_NEWEST = func.row_number().over(
+    partition_by=[spends.c[name] for name in _PAYEE], order_by=[spends.c.at.desc(), spends.c.id]
+)
+
+
 @cache
-def _well_paid(size: int) -> Statement:
+def _well_paid(size: int) -> tuple[Statement, Statement]:
+    """The newest payment of each account, and what is kept of those whose requests were removed."""
     keys: list[BindParameter[Any]] = [bindparam(f"key_{index}") for index in range(size)]
-    found = union_all(
-        select(*(spends.c[name] for name in _PAYEE), spends.c.at.label("at"))
+    found = (
+        select(spends, _NEWEST.label("place"))
         .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
-        .where(spends.c.org == bindparam("for_org"), spends.c.payee_key.in_(keys), *WENT_WELL),
-        select(*(payee_history.c[name] for name in _PAYEE), payee_history.c.paid_at.label("at")).where(
-            payee_history.c.org == bindparam("for_org"), payee_history.c.payee_key.in_(keys)
-        ),
-    ).subquery()
-    payee = [found.c[name] for name in _PAYEE]
-    return Statement(select(*payee, func.max(found.c.at).label("paid_at")).group_by(*payee))
+        .where(spends.c.org == bindparam("for_org"), spends.c.payee_key.in_(keys), *WENT_WELL)
+        .subquery()
+    )
+    kept = select(payee_history).where(payee_history.c.org == bindparam("for_org"), payee_history.c.payee_key.in_(keys))
+    return Statement(select(found).where(found.c.place == literal_column("1"))), Statement(kept)
 
 
 def list_paid(tx: Tx, payee_keys: Iterable[str], account_keys: Iterable[str] = ()) -> list[Paid]:
     """Return under which names, and into which accounts, payees were ever paid with success, on people's approval.
 
-    Of the accounts only `account_keys` are told; another one is told as something that is none of them.
+    Of the accounts only `account_keys` are told; another one is told as something that is none of them. What is not as
+    it was sealed vouches for nobody.
     """
-    named, marks = numbered("key", payee_keys), Marks(tx, account_keys)
+    named, marks, sealed = numbered("key", payee_keys), Marks(tx, account_keys), SealedRows(tx)
+    newest, kept = _well_paid(len(named))
+    found = [(row, row["at"]) for row in tx.all(newest, for_org=tx.org, **named) if sealed.hold(spends, row)]
+    found += [(row, row["paid_at"]) for row in tx.all(kept, for_org=tx.org, **named) if sealed.hold(payee_history, row)]
     return [
         Paid(
             payee=row["payee"],
             payee_key=row["payee_key"],
             account_key=marks.plain(row["account_key"]),
             account_tail=row["account_tail"],
-            at=from_us(row["paid_at"]),
+            at=from_us(at),
         )
-        for row in tx.all(_well_paid(len(named)), for_org=tx.org, **named)
+        for row, at in found
     ]
 
 
 _MANY = 64
 _OF_REQUESTS = spends.c.request_id.in_([bindparam(f"id_{index}") for index in range(_MANY)])
 _VOUCHED = Statement(
-    select(*(spends.c[name] for name in _PAYEE), func.max(spends.c.at).label("paid_at"))
+    select(spends)
     .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
     .where(spends.c.org == bindparam("for_org"), _OF_REQUESTS, *WENT_WELL)
-    .group_by(*(spends.c[name] for name in _PAYEE))
+    .order_by(spends.c.at, spends.c.id)
 )
 # How much was spent under a permission is told as long as it is listed: such a row stays, without its request.
+_PARTS = Statement(
+    select(spends).where(spends.c.org == bindparam("for_org"), _OF_REQUESTS, spends.c.standing_id.is_not(None))
+)
 _PART = Statement(
     update(spends)
-    .where(spends.c.org == bindparam("for_org"), _OF_REQUESTS, spends.c.standing_id.is_not(None))
-    .values(request_id=None)
+    .where(spends.c.org == bindparam("for_org"), spends.c.id == bindparam("of_id"))
+    .values(request_id=None, seal=bindparam("new_seal"))
 )
 _DROP_ALL = Statement(delete(spends).where(spends.c.org == bindparam("for_org"), _OF_REQUESTS))
 _HISTORY = (payee_history.c.org == bindparam("for_org"), *(payee_history.c[n] == bindparam(f"of_{n}") for n in _PAYEE))
-_KNOWN = Statement(select(payee_history.c.paid_at).where(*_HISTORY))
-_LATER = Statement(update(payee_history).where(*_HISTORY).values(paid_at=bindparam("at")))
+_KNOWN = Statement(select(payee_history).where(*_HISTORY))
+_LATER = Statement(update(payee_history).where(*_HISTORY).values(paid_at=bindparam("at"), seal=bindparam("new_seal")))
 _FIRST = Statement(insert(payee_history))
 
 
 def retire_spends(tx: Tx, ids: Mapping[str, str]) -> None:
     """Let go of what requests have spent, `_MANY` of them as `id_0` …, and keep whom they vouch for, and since when."""
-    for row in tx.all(_VOUCHED, for_org=tx.org, **ids):
-        one = {f"of_{name}": row[name] for name in _PAYEE}
-        known = tx.one(_KNOWN, for_org=tx.org, **one)
+    sealed = SealedRows(tx)
+    newest = {  # in their order: the last one counts
+        tuple(row[name] for name in _PAYEE): row["at"]
+        for row in tx.all(_VOUCHED, for_org=tx.org, **ids)
+        if sealed.hold(spends, row)
+    }
+    for whom, at in newest.items():
+        anew = {"org": tx.org, **dict(zip(_PAYEE, whom, strict=True)), "paid_at": at}
+        one = {f"of_{name}": anew[name] for name in _PAYEE}
+        known, seal = tx.one(_KNOWN, for_org=tx.org, **one), seal_of(tx, payee_history, anew)
         if known is None:
-            tx.write(_FIRST, org=tx.org, **row)
-        elif known["paid_at"] < row["paid_at"]:
-            tx.write(_LATER, for_org=tx.org, **one, at=row["paid_at"])
-    tx.write(_PART, for_org=tx.org, **ids)
+            tx.write(_FIRST, **anew, seal=seal)
+        elif known["paid_at"] < at or not sealed.hold(payee_history, known):
+            tx.write(_LATER, for_org=tx.org, **one, at=at, new_seal=seal)
+    for row in tx.all(_PARTS, for_org=tx.org, **ids):
+        if sealed.hold(spends, row):  # what was changed stays without its seal, and is named
+            row["seal"] = seal_of(tx, spends, {**row, "request_id": None})
+        tx.write(_PART, for_org=tx.org, of_id=row["id"], new_seal=row["seal"])
     tx.write(_DROP_ALL, for_org=tx.org, **ids)
 
 
 def insert_spends(tx: Tx, rows: Sequence[dict[str, object]]) -> None:
     """Count payments from now on; see `app.usecases.payments.weigh.spend` for what a row says."""
     at = to_us(tx.now())
-    tx.run_many(_INSERT, [{**_with_id(tx, tx.ids.new("spd"), row), "org": tx.org, "at": at} for row in rows])
+    made: list[Row] = [{**_with_id(tx, tx.ids.new("spd"), row), "org": tx.org, "at": at} for row in rows]
+    tx.run_many(_INSERT, [{**row, "seal": seal_of(tx, spends, row)} for row in made])
 
 
 def _with_id(tx: Tx, spend_id: str, row: dict[str, object]) -> dict[str, object]:

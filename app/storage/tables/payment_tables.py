@@ -38,6 +38,7 @@ spends = Table(
     Column("currency", Text, nullable=False),
     Column("amount", BigInteger, nullable=False),
     Column("at", BigInteger, nullable=False),
+    Column("seal", Text),  # over all of it: see `app.storage.payments.sealed`
     CheckConstraint("amount > 0", name="amount"),
 )
 Index("ix_spends_agent", spends.c.org, spends.c.agent, spends.c.at)
@@ -60,6 +61,7 @@ payees = Table(
     Column("set_by", Text, nullable=False),
     Column("set_at", BigInteger, nullable=False),
     Column("removed_at", BigInteger),  # when people last took it out, also where they have put it in again
+    Column("seal", Text),
     CheckConstraint("is_known IN (0, 1)", name="is_known"),
     PrimaryKeyConstraint("org", "payee_key", "account_key"),
 )
@@ -73,6 +75,7 @@ payee_history = Table(
     Column("payee", Text, nullable=False),
     Column("account_tail", Text, nullable=False),
     Column("paid_at", BigInteger, nullable=False),  # the last time that it went well, of what was removed since
+    Column("seal", Text),
     PrimaryKeyConstraint("org", "payee_key", "account_key", "payee", "account_tail"),
 )
 

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Table, bindparam, select
 
-from app.domain.errors import AssentError
+from app.domain.identity.passkey import is_sealed
 from app.domain.lifecycle.replayed_org import switch_name
 from app.domain.rules.permits import PermitKind, permit_digest
 from app.storage.engine.dialect import from_us
-from app.storage.engine.transaction import Statement
+from app.storage.engine.transaction import Row, Statement
+from app.storage.identity.passkeys import passkey_of
+from app.storage.payments.sealed import SealedRows
+from app.storage.tables.columns import MISREAD, why_unlike
 from app.storage.tables.hook_tables import switches
-from app.storage.tables.payment_tables import factors, payees, restores, standing_approvals
+from app.storage.tables.payment_tables import factors, payee_history, payees, restores, standing_approvals
 from app.storage.tables.secret_tables import passkeys, value_keys
 from app.storage.tables.tables import api_keys, policies
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sqlalchemy import Table
-
-    from app.storage.engine.transaction import Row, Tx
+    from app.storage.engine.transaction import Tx
 
 
 def _all_of(table: Table) -> Statement:
@@ -33,6 +36,7 @@ def _all_of(table: Table) -> Statement:
 _KEYS, _POLICIES, _SWITCHES = _all_of(api_keys), _all_of(policies), _all_of(switches)
 _STANDING, _PAYEES, _FACTORS = _all_of(standing_approvals), _all_of(payees), _all_of(factors)
 _VALUE_KEYS, _PASSKEYS = _all_of(value_keys), _all_of(passkeys)
+_HISTORY = _all_of(payee_history)
 _RESTORES = Statement(select(restores))
 
 
@@ -45,50 +49,158 @@ def rows_beside(tx: Tx, *, since: int, said: Collection[str]) -> dict[str, objec
     """Return what stands, with the restores that concern the org.
 
     They are those that its trail has `said`, and those declared after `since`, its first event (in µs): whether it is
-    said does not hang on two clocks that may show the same, or go back.
+    said does not hang on two clocks that may show the same, or go back. A row that no gateway wrote stands under its
+    own name, with why: nothing was ever said so.
     """
     found: dict[str, object] = {}
-    for row in tx.all(_KEYS, for_org=tx.org):
-        found |= _key(row)
-    for version, text in list_texts(tx).items():
-        found[f"policy {version}"] = True
-        found[f"text of policy {version}"] = hashlib.sha256(text.encode()).hexdigest()
-    for row in tx.all(_SWITCHES, for_org=tx.org):
-        found[switch_name(row["name"], row["agent"], row["tool"])] = "on" if row["is_on"] else "off"
-    for row in tx.all(_STANDING, for_org=tx.org):
-        found[f"standing {row['id']}"] = _standing(row)
-    tails: dict[str, set[str]] = {}
-    for row in tx.all(_PAYEES, for_org=tx.org):
-        tails.setdefault(f"payee {row['payee_key']}", set()).update([row["account_tail"]] if row["is_known"] else [])
-    found |= {name: sorted(known) for name, known in tails.items()}
-    for row in tx.all(_FACTORS, for_org=tx.org):
-        if row["status"] == "active":
-            found[f"factor of {row['person']}"] = "active"
-    found |= {f"passkey {row['id']}": row["person"] for row in tx.all(_PASSKEYS, for_org=tx.org)}
-    found |= _destroyed(tx)
+    for statement, table, named, read in _READ:
+        for row in tx.all(statement, for_org=tx.org):
+            found |= _read(table, row, named(row), read)
+    found |= _payees(tx, said) | _paid(tx) | _passkeys(tx)
     for row in tx.all(_RESTORES):
         name = f"restore {row['epoch']}"
-        if name in said or row["restored_at"] > since:
-            found[name] = row["reason"]
+        if name in said or not isinstance(row["restored_at"], int) or row["restored_at"] > since:
+            found |= _read(restores, row, name, lambda row, name=name: {name: row["reason"]})
     return found
 
 
-def _destroyed(tx: Tx) -> dict[str, object]:
-    gone = [row["number"] for row in tx.all(_VALUE_KEYS, for_org=tx.org) if row["wrapped"] is None]
-    return {f"value key {number}": "destroyed" for number in gone}
+_Found = dict[str, object]
+_Reading = Callable[["Row"], _Found]
 
 
-def _key(row: Row) -> dict[str, object]:
+def _read(table: Table, row: Row, name: str, read: _Reading) -> _Found:
+    why = _why_foreign(table, row)
+    try:
+        return read(row) if why is None else {name: f"what no gateway writes: {why}"}
+    except MISREAD:
+        return {name: "what no gateway writes"}
+
+
+def _why_foreign(table: Table, row: Row) -> str | None:
+    """Say which cell of a row is of another type than its column, or is no instant."""
+    why = why_unlike(table.columns, row)
+    if why is not None:
+        return why
+    for name in table.columns.keys():  # noqa: SIM118 - of columns, not of a dict
+        if name.endswith("_at") and row[name] is not None:
+            try:
+                from_us(row[name])
+            except ArithmeticError:
+                return f"its {name} is no instant"
+    return None
+
+
+def _key(row: Row) -> _Found:
     name = f"key {row['id']}"
     said = {each: row[each] for each in ("scope", "agent", "person", "label")}
     ends = from_us(row["expires_at"]).isoformat() if row["expires_at"] is not None else None
-    return {name: {**said, "revoked": row["revoked_at"] is not None}, f"end of {name}": ends}
+    # Whose secret it is nobody can say without that; that it is no hash of a gateway's, everybody can.
+    is_hash = _HASH.fullmatch(row["secret_hash"])
+    more = {} if is_hash else {f"key {row['id']} with a hash": "of no gateway"}
+    stands = {**said, "revoked": row["revoked_at"] is not None}
+    tools: object = json.loads(row["tools"]) if row["tools"] is not None else None
+    return {name: stands, f"end of {name}": ends, f"tools of {name}": tools, **more}
 
 
-def _standing(row: Row) -> dict[str, object]:
+def _policy(row: Row) -> _Found:
+    name = f"policy {row['version']}"
+    return {name: True, f"text of {name}": hashlib.sha256(row["text"].encode()).hexdigest()}
+
+
+def _switch_name(row: Row) -> str:
+    return switch_name(row["name"], row["agent"], row["tool"])
+
+
+def _switch(row: Row) -> _Found:
+    name = _switch_name(row)
+    return {name: "on" if row["is_on"] else "off", f"reason of {name}": row["reason"]}
+
+
+def _standing(row: Row) -> _Found:
     said = {each: row[each] for each in ("proposed_by", "confirmed_by", "used", "status")}
     try:  # made anew: of what it permits, not of what it says that it is
         digest = permit_digest(row["id"], row["org"], PermitKind(row["kind"]), json.loads(row["scope"]), row["reason"])
-    except (ValueError, TypeError, AssentError):
+    except MISREAD:
         digest = None
-    return {**said, "digest": digest, "until": from_us(row["expires_at"]).isoformat()}
+    is_own = digest == row["digest"]
+    until = from_us(row["expires_at"]).isoformat()
+    return {f"standing {row['id']}": {**said, "digest": digest if is_own else None, "until": until}}
+
+
+def _factor(row: Row) -> _Found:
+    name, sealed = f"factor of {row['person']}", [row["secret"], row["new_secret"]]
+    if any(each is not None and not _SECRET.fullmatch(each) for each in sealed):
+        return {name: "what no gateway writes: its secret is none that was sealed"}
+    if row["status"] not in _FACTORS_ARE:
+        return {name: row["status"]}
+    return {name: "active"} if row["status"] == "active" else {}
+
+
+def _value_key(row: Row) -> _Found:
+    name, wrapped = f"value key {row['number']}", row["wrapped"]
+    if wrapped is not None and not _SECRET.fullmatch(wrapped):
+        return {name: "what no gateway writes: it is none that was wrapped"}
+    return {name: "destroyed"} if wrapped is None else {}
+
+
+def _passkeys(tx: Tx) -> _Found:
+    """Hold passkeys against their own seals, too, as far as the secret that these were made with is here."""
+    found: _Found = {}
+    known = tx.seals.key_ids if tx.seals is not None else ()
+    for row in tx.all(_PASSKEYS, for_org=tx.org):
+        name = f"passkey {row['id']}"
+        found |= _read(passkeys, row, name, lambda row, name=name: {name: row["person"]})
+        if _why_foreign(passkeys, row) is None and tx.seals is not None:
+            key_id, _, mac = row["seal"].partition(".")
+            if not mac or (key_id in known and not is_sealed(tx.seals, passkey_of(row))):
+                found[name] = "not as it was sealed"
+    return found
+
+
+def _payees(tx: Tx, said: Collection[str]) -> _Found:
+    """Return with which accounts payees are known; one whose row is not as it was sealed is named for that.
+
+    A row of before there were seals has none, and the trail says then of no account what its row keeps of it.
+    """
+    found: _Found = {}
+    tails: dict[str, set[str]] = {}
+    accounts: dict[str, list[list[str]]] = {}
+    sealed = SealedRows(tx)
+    for row in tx.all(_PAYEES, for_org=tx.org):
+        name = f"payee {row['payee_key']}"
+        bad = _read(payees, row, name, lambda _: {})
+        why = None if bad else sealed.why_not(payees, row)
+        if why is not None and (row["seal"] is not None or f"accounts of {name}" in said):
+            bad = {name: why}
+        if bad:
+            found |= bad
+            continue
+        tails.setdefault(name, set()).update([row["account_tail"]] if row["is_known"] else [])
+        known = [row["name"], row["account_tail"], row["account_key"]]
+        accounts.setdefault(f"accounts of {name}", []).extend([known] if row["is_known"] else [])
+    stand = {name: sorted(each) for name, each in tails.items()} | {name: sorted(of) for name, of in accounts.items()}
+    return stand | found
+
+
+def _paid(tx: Tx) -> _Found:
+    """Return whom earlier payments vouch for though no gateway has written so: no event says that either."""
+    sealed, found = SealedRows(tx), _Found()
+    for row in tx.all(_HISTORY, for_org=tx.org):
+        name = f"payee {row['payee_key']} that was paid before"
+        found |= _read(payee_history, row, name, lambda _: {})
+        if name not in found and (why := sealed.why_not(payee_history, row)) is not None:
+            found[name] = why
+    return found
+
+
+_HASH = re.compile(r"k2\.[0-9a-f]{8}\.[0-9a-f]{64}|k1\.[0-9a-f]{8}\.[0-9a-f]{64}\.[0-9a-f]{64}|[0-9a-f]{64}")
+_SECRET = re.compile(r"h1\.[0-9a-f]{8}\.[A-Za-z0-9_=-]+")
+_FACTORS_ARE = frozenset({"invited", "enrolled", "active"})
+_READ: Sequence[tuple[Statement, Table, Callable[[Row], str], _Reading]] = (
+    (_KEYS, api_keys, lambda row: f"key {row['id']}", _key),
+    (_POLICIES, policies, lambda row: f"policy {row['version']}", _policy),
+    (_SWITCHES, switches, _switch_name, _switch),
+    (_STANDING, standing_approvals, lambda row: f"standing {row['id']}", _standing),
+    (_FACTORS, factors, lambda row: f"factor of {row['person']}", _factor),
+    (_VALUE_KEYS, value_keys, lambda row: f"value key {row['number']}", _value_key),
+)

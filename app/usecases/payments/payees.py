@@ -64,10 +64,12 @@ class Payees:
                 is_known=True,
                 set_by=by,
                 set_at=now,
-                removed_at=max((each.removed_at for each in earlier if each.removed_at), default=None),
+                # Not after now, as one has it whose row is not as it was sealed: what is paid from now on counts.
+                removed_at=max((min(each.removed_at, now) for each in earlier if each.removed_at), default=None),
             )
-            put_payee(tx, payee)
-            tx.append(Record(kind=Kind.PAYEE_ADDED, actor=by, facts={"payee": name, "account": payee.account_tail}))
+            mark = put_payee(tx, payee)
+            facts = {"payee": name, "account": payee.account_tail} | ({} if mark is None else {"mark": mark})
+            tx.append(Record(kind=Kind.PAYEE_ADDED, actor=by, facts=facts))
             return payee
 
         return await self._store.write(unit, org=org)
@@ -85,7 +87,8 @@ class Payees:
             earlier = find_payees(tx, [key])
             since = max((each.removed_at for each in earlier if each.removed_at), default=None)
             paid = any(since is None or each.at > since for each in list_paid(tx, [key]))
-            if not paid and not any(each.is_known for each in earlier):
+            is_doubtful = since is not None and since > now  # a row is there that is not as it was sealed
+            if not (paid or is_doubtful or any(each.is_known for each in earlier)):
                 return NotFoundError(f"nobody here knows a payee {visible(name)!r}: list the register to see whom")
             remove_payee(tx, key, by=by)
             if not earlier:
