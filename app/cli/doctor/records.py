@@ -16,6 +16,7 @@ from app.cli.beside_database import counted
 from app.cli.doctor.payments import PAGE, askings, error, ok, paying_tools, warning
 from app.cli.doctor.replicas import look_at_replicas
 from app.domain.call.name_pattern import NamePattern
+from app.domain.errors import AssentError
 from app.domain.identity.api_key import Scope, is_newest, sealed_under
 from app.domain.people.assurance import Assurance
 from app.domain.rules.permits import PermitKind
@@ -25,15 +26,19 @@ from app.storage.identity.api_keys import list_keys
 from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.permits.permits import list_permits
 from app.storage.requests.executions import list_elsewhere, list_unknown
+from app.storage.tables.columns import MISREAD
 from app.storage.trail.head_file import SQLITE, head_file_of
 from app.usecases.permits.break_glass import awaits_review
 from app.usecases.permits.glass_terms import takes_factor
 from app.usecases.proving.factors import without_factor
 from app.usecases.proving.seal_standing import foreign
+from app.usecases.proving.trail_walk import list_false_keys
 from app.usecases.proving.verify_trail import VerifyTrail
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from app.domain.rules.policy import Policy
     from app.policies.file.policy_book import PolicyBook
     from app.ports import Finding
@@ -67,12 +72,22 @@ async def look_at_records(store: Store, book: PolicyBook, org: str, *, head_file
     """Look at what the rows of one org say. `head_file`: where a gateway notes how far the trail has come."""
     policy = book.current(org).policy
     return [
-        *await _secret(store, org),
+        *await _look(org, _secret(store, org)),
         *await _trail(store, org, head_file),
-        *await _executor(store, policy),
-        *await _factors(store, policy),
-        *await _owed(store, org),
+        *await _look(org, _executor(store, policy)),
+        *await _look(org, _factors(store, policy)),
+        *await _look(org, _owed(store, org)),
     ]
+
+
+async def _look(org: str, looking: Awaitable[list[Finding]]) -> list[Finding]:
+    """Await what is found; rows that no gateway wrote are found as well."""
+    try:
+        return await looking
+    except AssentError:
+        raise
+    except MISREAD:
+        return [error(f"{org}: rows cannot be read: no gateway wrote them so", "`assent audit verify` names them")]
 
 
 async def _head(store: Store, settings: Settings) -> list[Finding]:
@@ -159,12 +174,19 @@ async def _executor(store: Store, policy: Policy) -> list[Finding]:
         return []
     now = await store.read(lambda tx: tx.now(), org=policy.org)
     keys = await store.read(list_keys, org=policy.org, long=True)
-    live = [key for key in keys if key.scope is Scope.EXECUTOR and key.live(now)]
+    mine = [key for key in keys if key.scope is Scope.EXECUTOR and key.live(now)]
+    false = await store.read(list_false_keys, org=policy.org, long=True)  # the gateway refuses them
+    live = [key for key in mine if key.id not in false]
+    found: list[Finding] = []
+    if len(live) < len(mine):
+        which = ", ".join(key.id for key in mine if key.id in false)
+        what = f"{policy.org}: not what the trail says of them, and refused: the executor's keys {which}"
+        found.append(error(what, "`assent audit verify` says what; revoke them, and make them anew"))
     missing = [name for name in enforced if not any(key.runs(name) for key in live)]
     if not missing:
-        return [ok(f"{policy.org}: an executor's key is live for each enforced tool")]
+        return [*found, ok(f"{policy.org}: an executor's key is live for each enforced tool")]
     what = f"{policy.org}: no executor's key is live for it: nobody can run {', '.join(missing)}"
-    return [error(what, "assent keys create --scope executor --tool … --label …")]
+    return [*found, error(what, "assent keys create --scope executor --tool … --label …")]
 
 
 async def _factors(store: Store, policy: Policy) -> list[Finding]:

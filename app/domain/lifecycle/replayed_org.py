@@ -14,8 +14,14 @@ if TYPE_CHECKING:
 
     from app.domain.trail.audit import AuditEvent
 
-MUST = ("key ", "policy ", "switch ", "standing ", "payee ", "factor of ", "passkey ", "restore ", "value key ")
+MUST = (
+    "key ", "policy ", "switch ", "standing ", "payee ", "factor of ", "passkey ", "restore ", "value key ", "payment ",
+    "payments ",
+)  # fmt: skip
 """How the names begin of what no row may say without an event."""
+
+AT_ONCE = "payments at once"
+"""Under which name it is counted how many payments were spent without a request."""
 
 _STATUS = {
     Kind.STANDING_PROPOSED: "proposed",
@@ -145,6 +151,11 @@ def _restored(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
     so_far.said[f"restore {facts.get('epoch')}"] = Said(facts.get("reason"), seq)
 
 
+def _spent(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+    if facts.get("spent"):
+        so_far.said[AT_ONCE] = Said((so_far.value(AT_ONCE) or 0) + facts["spent"], seq)
+
+
 def _values_destroyed(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
     so_far.said.update({f"value key {number}": Said("destroyed", seq) for number in facts.get("keys", ())})
 
@@ -152,6 +163,7 @@ def _values_destroyed(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> N
 _ACTS: Mapping[Kind, Act] = {
     Kind.KEY_CREATED: _key_made,
     Kind.KEY_REVOKED: _key_revoked,
+    Kind.ALLOWED: _spent,
     Kind.POLICY_LOADED: _loaded,
     Kind.SWITCH_SET: _switched,
     **{kind: _status(kind) for kind in _STATUS},

@@ -7,6 +7,7 @@ ten-thousandths of the currency's unit.
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.elements import BindParameter, ColumnElement
 
     from app.domain.money.payment import Payment
+    from app.domain.request.request import ConfirmationRequest
 
 NOT_RUN = frozenset({State.DENIED, State.EXPIRED, State.CANCELLED, State.UNDELIVERABLE, State.LAPSED})
 """How a request ends without being run: what it had reserved is free again."""
@@ -323,6 +325,33 @@ def _readable(tx: Tx, kept: str | None, spend_id: str) -> str | None:
 
 def _place(spend_id: str) -> str:
     return f"{spend_id}\n{spend_id}\nreference"
+
+
+def list_spent_of(tx: Tx, ids: Sequence[str]) -> dict[str, list[Row]]:
+    """Return what is counted of requests, as its rows say it."""
+    named, found = numbered("id", ids), dict[str, "list[Row]"]()
+    for row in tx.all(_spent_of(len(named)), for_org=tx.org, **named):
+        found.setdefault(row["request_id"], []).append(row)
+    return found
+
+
+@cache
+def _spent_of(size: int) -> Statement:
+    named = spends.c.request_id.in_([bindparam(f"id_{index}") for index in range(size)])
+    return Statement(select(spends).where(spends.c.org == bindparam("for_org"), named))
+
+
+def why_miscounted(request: ConfirmationRequest, rows: Iterable[Row]) -> str | None:
+    """Say why what is counted of a request is not what it pays; None: it is."""
+    call = request.call
+    pays = Counter(
+        (call.agent, call.owner, call.tool, each.payee_key, units_of(each.amount), each.currency)
+        for each in request.payments
+    )
+    names = ("agent", "owner", "tool", "payee_key", "amount", "currency")
+    since = to_us(request.created_at)
+    counted = Counter(tuple(row[name] for name in names) for row in rows if row["at"] >= since)
+    return None if counted == pays else "what is counted of it in budgets is not what it pays"
 
 
 def drop_spends(tx: Tx, request_id: str) -> None:

@@ -16,6 +16,7 @@ from app.domain.trail.chain import GENESIS, facts_text, link
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Link, Pending, Row, Statement, Tx
 from app.storage.statements.together import Rank, inserting, saving
+from app.storage.tables.columns import MISREAD
 from app.storage.tables.tables import audit_events, audit_heads
 
 if TYPE_CHECKING:
@@ -71,6 +72,16 @@ _ANY_OF = Statement(
 )
 
 
+_ABOUT_KEYS = Statement(
+    select(audit_events)
+    .where(
+        audit_events.c.org == bindparam("for_org"),
+        audit_events.c.kind.in_([literal_column(f"'{kind.value}'") for kind in (Kind.KEY_CREATED, Kind.KEY_REVOKED)]),
+    )
+    .order_by(audit_events.c.seq)
+)
+
+
 class UnreadableEventError(ValueError):
     """A row of the trail is not what this gateway writes; the text says which."""
 
@@ -113,7 +124,7 @@ def list_kept(tx: Tx, *, after: int, most: int) -> list[AuditEvent]:
         try:
             event = _from_row(row)
             same = facts_text(event.record).decode() == row["facts"]
-        except (ValueError, TypeError, OverflowError, RecursionError):
+        except MISREAD:
             same, event = False, None
         if event is None or not same:
             raise UnreadableEventError(f"event {row['seq']} was changed: it is not as a gateway writes it")
@@ -145,6 +156,11 @@ def has_kind(tx: Tx, kind: Kind) -> bool:
 def list_of_request(tx: Tx, request_id: str) -> list[AuditEvent]:
     """Return everything the trail says of one request, in order."""
     return [_from_row(row) for row in tx.all(_OF_REQUEST, for_org=tx.org, of_request=request_id)]
+
+
+def list_about_keys(tx: Tx) -> list[AuditEvent]:
+    """Return what the trail says of the org's keys, in order. It walks the whole of it."""
+    return [_from_row(row) for row in tx.all(_ABOUT_KEYS, for_org=tx.org)]
 
 
 def get_head(tx: Tx) -> tuple[int, str]:

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Table, bindparam, select
+from sqlalchemy import Table, bindparam, literal_column, select
 
 from app.domain.identity.passkey import is_sealed
-from app.domain.lifecycle.replayed_org import switch_name
+from app.domain.lifecycle.replayed_org import AT_ONCE, switch_name
 from app.domain.rules.permits import PermitKind, permit_digest
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement
@@ -19,7 +19,7 @@ from app.storage.identity.passkeys import passkey_of
 from app.storage.payments.sealed import SealedRows
 from app.storage.tables.columns import MISREAD, why_unlike
 from app.storage.tables.hook_tables import switches
-from app.storage.tables.payment_tables import factors, payee_history, payees, restores, standing_approvals
+from app.storage.tables.payment_tables import factors, payee_history, payees, restores, spends, standing_approvals
 from app.storage.tables.secret_tables import passkeys, value_keys
 from app.storage.tables.tables import api_keys, policies
 
@@ -37,6 +37,12 @@ _KEYS, _POLICIES, _SWITCHES = _all_of(api_keys), _all_of(policies), _all_of(swit
 _STANDING, _PAYEES, _FACTORS = _all_of(standing_approvals), _all_of(payees), _all_of(factors)
 _VALUE_KEYS, _PASSKEYS = _all_of(value_keys), _all_of(passkeys)
 _HISTORY = _all_of(payee_history)
+_SPENDS = Statement(
+    select(spends)
+    .where(spends.c.org == bindparam("for_org"), spends.c.id > bindparam("behind"))
+    .order_by(spends.c.id)
+    .limit(literal_column("2000"))
+)
 _RESTORES = Statement(select(restores))
 
 
@@ -56,12 +62,17 @@ def rows_beside(tx: Tx, *, since: int, said: Collection[str]) -> dict[str, objec
     for statement, table, named, read in _READ:
         for row in tx.all(statement, for_org=tx.org):
             found |= _read(table, row, named(row), read)
-    found |= _payees(tx, said) | _paid(tx) | _passkeys(tx)
+    found |= _payees(tx, said) | _paid(tx) | _passkeys(tx) | _spent(tx)
     for row in tx.all(_RESTORES):
         name = f"restore {row['epoch']}"
         if name in said or not isinstance(row["restored_at"], int) or row["restored_at"] > since:
             found |= _read(restores, row, name, lambda row, name=name: {name: row["reason"]})
     return found
+
+
+def keys_beside(tx: Tx) -> dict[str, dict[str, object]]:
+    """Return what stands of each of the org's keys, by its id."""
+    return {row["id"]: _read(api_keys, row, f"key {row['id']}", _key) for row in tx.all(_KEYS, for_org=tx.org)}
 
 
 _Found = dict[str, object]
@@ -99,6 +110,8 @@ def _key(row: Row) -> _Found:
     more = {} if is_hash else {f"key {row['id']} with a hash": "of no gateway"}
     stands = {**said, "revoked": row["revoked_at"] is not None}
     tools: object = json.loads(row["tools"]) if row["tools"] is not None else None
+    if tools is not None and not (isinstance(tools, list) and all(isinstance(each, str) for each in tools)):
+        return {name: "what no gateway writes: its tools are no names"}
     return {name: stands, f"end of {name}": ends, f"tools of {name}": tools, **more}
 
 
@@ -191,6 +204,24 @@ def _paid(tx: Tx) -> _Found:
         if name not in found and (why := sealed.why_not(payee_history, row)) is not None:
             found[name] = why
     return found
+
+
+def _spent(tx: Tx) -> _Found:
+    """Return how many payments were spent at once, without a request, and which are not as they were sealed.
+
+    Each of them is counted by an event. Those of requests are held against these; one of before there were seals has
+    none, and an event of then counts none either.
+    """
+    sealed, found, at_once, behind = SealedRows(tx), _Found(), 0, ""
+    while rows := tx.all(_SPENDS, for_org=tx.org, behind=behind):
+        behind = rows[-1]["id"]
+        for row in rows:
+            name = f"payment {row['id']}"
+            bad = _read(spends, row, name, lambda _: {})
+            why = None if bad or row["seal"] is None else sealed.why_not(spends, row)
+            found |= bad or ({name: why} if why is not None else {})
+            at_once += row["request_id"] is None and row["standing_id"] is None and row["seal"] is not None
+    return found | ({AT_ONCE: at_once} if at_once else {})
 
 
 _HASH = re.compile(r"k2\.[0-9a-f]{8}\.[0-9a-f]{64}|k1\.[0-9a-f]{8}\.[0-9a-f]{64}\.[0-9a-f]{64}|[0-9a-f]{64}")

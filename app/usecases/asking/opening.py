@@ -151,7 +151,9 @@ class Opening:
         """Let a call pass: at once, or, where only an executor may run it, as a request that is approved already."""
         tx, judged = self._tx, self._judged
         if not judged.tool.enforced:
-            for each in (record, *judged.notes):
+            # So that none of them goes unnoticed: they are in no request's row.
+            spent = {"spent": len(judged.payments)} if judged.payments and standing_id is None else {}
+            for each in (replace(record, facts={**record.facts, **spent}) if spent else record, *judged.notes):
                 tx.append(each)
             self._spend(None, standing_id)
             return Answered(allowed=True, rule_id=ruling.rule_id, reason=ruling.reason)

@@ -12,13 +12,36 @@ from app.domain.text.canonical import plain_canonical
 from app.domain.trail.audit import Kind
 from app.domain.trail.chain import GENESIS, first_fault_at
 from app.storage.engine.dialect import to_us
+from app.storage.tables.columns import MISREAD
+from app.storage.trail.audit_chain import list_about_keys
+from app.storage.trail.cuts import find_cut
+from app.storage.trail.rows_beside import keys_beside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
     from app.domain.trail.audit import AuditEvent
+    from app.storage.engine.transaction import Tx
     from app.storage.trail.cuts import Cut
+
+
+def list_false_keys(tx: Tx) -> list[str]:
+    """Return the keys whose rows are not what the trail says of them: whoever has the database alone made them so."""
+    walk, cut = Walk(), find_cut(tx)
+    try:
+        if cut is not None:
+            walk.begin_behind(cut)
+        for event in list_about_keys(tx):
+            play(walk.beside, event)
+    except MISREAD:
+        return list(keys_beside(tx))
+    said = {name: each.value for name, each in walk.beside.said.items()}
+    return [
+        key_id
+        for key_id, stands in keys_beside(tx).items()
+        if f"key {key_id}" not in said or any(said.get(name, value) != value for name, value in stands.items())
+    ]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from app.policies.file.recorded import version_of
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.exhibits.exhibits import exhibits_fault
 from app.storage.identity.vault import DESTROYED
+from app.storage.payments.spends import list_spent_of, why_miscounted
 from app.storage.requests.request_lists import list_ids
 from app.storage.requests.request_rows import request_from_rows
 from app.storage.requests.requests import list_derived, list_rows_of
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.domain.lifecycle.replayed import Replayed
+    from app.domain.request.request import ConfirmationRequest
     from app.domain.trail.audit import AuditEvent
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Row, Tx
@@ -94,8 +96,10 @@ class VerifyTrail:
         `tell` hears again and again how many events were walked.
         """
         known, unreadable = await self._known()  # first: a gateway that runs writes it after the trail
-        cuts = await self._store.read(list_cuts, org=org, long=True)
+        cuts, unlike = await self._cuts(org)
         walk = await self._begin(org, expect, most, cuts[-1] if cuts and segments is None else None)
+        if unlike is not None:
+            walk.stop(*unlike)
         self._tell = tell
         if segments is not None:
             walk.cut_until = cuts[-1].last if cuts else -1
@@ -135,6 +139,12 @@ class VerifyTrail:
             left=left,
         )
 
+    async def _cuts(self, org: str) -> tuple[list[Cut], Fault | None]:
+        try:
+            return await self._store.read(list_cuts, org=org, long=True), None
+        except MISREAD:
+            return [], Fault(0, "the record of a cut is not what a gateway writes")
+
     def _cut_faults(self, org: str, walk: Walk, cuts: Sequence[Cut], *, whole: bool) -> list[Fault]:
         """Hold the records of cuts against their seals, and against the events that tell of them."""
         faults: list[Fault] = []
@@ -159,7 +169,7 @@ class VerifyTrail:
 
         try:
             found = await self._store.read(look, org=org, long=True)
-        except UnreadableEventError:
+        except MISREAD:
             found = []  # the whole walk names it
         walk = Walk(expect=expect)
         if not found:
@@ -173,7 +183,10 @@ class VerifyTrail:
         return Walk(expect=expect, older=found[0].seq + 1, last=(found[0].seq, found[0].hash))
 
     async def _held_against(self, org: str, mine: Heads, walk: Walk) -> list[Fault]:
-        lost = await self._store.read(lambda tx: find_lost(tx, mine), org=EVERY_ORG, long=True)
+        try:
+            lost = await self._store.read(lambda tx: find_lost(tx, mine), org=EVERY_ORG, long=True)
+        except MISREAD:
+            lost = "what the database says of how far it has come is not what a gateway writes"
         said = f"{self._path}: {lost}; if it was restored from a backup, `assent restored` says so first"
         return [Fault(min(walk.last[0], mine.orgs[org][0]), said)] if lost else []
 
@@ -290,7 +303,8 @@ class VerifyTrail:
         def look(tx: Tx) -> dict[str, list[Fault]]:
             events = list_of_requests(tx, ids)
             rows, derived = list_rows_of(tx, ids), list_derived(tx, ids)
-            return {of: _faults(tx, rows.get(of), events[of], end, derived.get(of)) for of in ids}
+            spent = list_spent_of(tx, ids)
+            return {of: _faults(tx, rows.get(of), events[of], end, derived.get(of), spent.get(of, ())) for of in ids}
 
         found = await self._store.read(look, org=org, long=True)
         return {request_id: faults for request_id, faults in found.items() if faults}
@@ -304,7 +318,9 @@ def _kept(gone: Mapping[str, int], walk: Walk) -> list[tuple[str, int]]:
     return [(of, seq) for of, seq in gone.items() if of not in walk.removed]
 
 
-def _faults(tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int, derived: Row | None) -> list[Fault]:
+def _faults(  # noqa: PLR0917 - what one look has read of one request
+    tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int, derived: Row | None, spent: Sequence[Row]
+) -> list[Fault]:
     if not rows:
         return []  # it was there a moment ago; that its event has no row is said of all in the end
     first, last = (events[0].seq, events[-1].seq) if events else (end, end)
@@ -313,14 +329,16 @@ def _faults(tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int, 
     except MISREAD:
         return [Fault(first, f"event {first}: what the trail says of {rows[0]['id']} is not what a gateway writes")]
     try:
-        return _compared_faults(tx, rows, replayed, derived or {}, first=first, last=last)
+        faults, request = _compared_faults(tx, rows, replayed, derived or {}, first=first, last=last)
+        miscounted = why_miscounted(request, spent) if rows[0]["unread"] is None else None
     except MISREAD:
         return [Fault(last, f"event {last}: the row of {rows[0]['id']} is not as a gateway writes it")]
+    return [*faults, Fault(first, f"event {first} asked {request.id}: {miscounted}")] if miscounted else faults
 
 
 def _compared_faults(
     tx: Tx, rows: list[Row], replayed: Replayed, derived: Row, *, first: int, last: int
-) -> list[Fault]:
+) -> tuple[list[Fault], ConfirmationRequest]:
     """Hold one request's rows against its events, against its seal, and against themselves."""
     unlike = why_unlike(rows)  # before anything is decrypted in place
     request = request_from_rows(tx, rows)
@@ -336,4 +354,5 @@ def _compared_faults(
     if changed:
         found.append(Fault(first, f"event {first} asked {request.id}: {changed}"))
     whys = [unlike] if found else [unlike, why_changed(tx, rows, request)]  # of what is said already, no more is
-    return [*found, *(Fault(last, f"event {last}: the row of {request.id}: {why}") for why in whys if why)]
+    found += [Fault(last, f"event {last}: the row of {request.id}: {why}") for why in whys if why]
+    return found, request
