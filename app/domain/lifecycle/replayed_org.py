@@ -121,7 +121,8 @@ def _accounts(so_far: Replayed, seq: int, name: str, facts: Mapping[str, Any], *
     elif "mark" not in facts or (had and name not in so_far.said):  # of a version that did not say it
         so_far.said.pop(name, None)
     else:
-        rest: list[list[Any]] = [each for each in so_far.value(name) or [] if each[2] != facts["mark"]]
+        known: list[list[Any]] = so_far.value(name) or []
+        rest = [each for each in known if each[2] != facts["mark"]]
         so_far.said[name] = Said(sorted([*rest, [facts.get("payee"), facts.get("account"), facts["mark"]]]), seq)
 
 

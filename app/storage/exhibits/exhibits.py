@@ -9,7 +9,7 @@ from __future__ import annotations
 import binascii
 import hashlib
 import hmac
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, select
 
@@ -63,7 +63,7 @@ def list_contents(tx: Tx, request_id: str, evidence: Sequence[Exhibit]) -> dict[
     """Return the files of a request by number, as far as they are what the request says."""
     found: dict[int, bytes] = {}
     for row in tx.all(_LIST, for_org=tx.org, of_request=request_id):
-        number: int = row["number"]
+        number: Any = row["number"]  # in SQLite it may be anything
         known = isinstance(number, int) and 0 < number <= len(evidence)
         content = _content_of(tx, row, evidence[number - 1]) if known else None
         if content is not None:

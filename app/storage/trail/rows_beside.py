@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import Table, bindparam, literal_column, select
 
@@ -47,8 +47,9 @@ _RESTORES = Statement(select(restores))
 
 
 def list_texts(tx: Tx) -> dict[str, str]:
-    """Return the text of every version of the org's file that ever judged a call."""
-    return {row["version"]: row["text"] for row in tx.all(_POLICIES, for_org=tx.org)}
+    """Return the text of every version of the org's file that ever judged a call, as far as it is one."""
+    rows = tx.all(_POLICIES, for_org=tx.org)
+    return {row["version"]: row["text"] for row in rows if _why_foreign(policies, row) is None}
 
 
 def rows_beside(tx: Tx, *, since: int, said: Collection[str]) -> dict[str, object]:
@@ -109,10 +110,16 @@ def _key(row: Row) -> _Found:
     is_hash = _HASH.fullmatch(row["secret_hash"])
     more = {} if is_hash else {f"key {row['id']} with a hash": "of no gateway"}
     stands = {**said, "revoked": row["revoked_at"] is not None}
-    tools: object = json.loads(row["tools"]) if row["tools"] is not None else None
-    if tools is not None and not (isinstance(tools, list) and all(isinstance(each, str) for each in tools)):
-        return {name: "what no gateway writes: its tools are no names"}
+    tools = _names(row["tools"]) if row["tools"] is not None else None
     return {name: stands, f"end of {name}": ends, f"tools of {name}": tools, **more}
+
+
+def _names(text: str) -> list[str]:
+    read: object = json.loads(text)
+    names = cast("list[object]", read) if isinstance(read, list) else [None]
+    if not all(isinstance(each, str) for each in names):
+        raise TypeError("no names")
+    return cast("list[str]", names)
 
 
 def _policy(row: Row) -> _Found:

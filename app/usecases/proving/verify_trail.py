@@ -234,7 +234,7 @@ class VerifyTrail:
             stands, texts = await self._store.read(look, org=org, long=True)
             faults = differences(stands, walk.beside, "its row", must=MUST, end=walk.last[0])
             for version, text in texts.items():
-                if not isinstance(text, str) or version_of(text) != version:
+                if version_of(text) != version:
                     said = walk.beside.said.get(f"policy {version}")
                     seq = said.seq if said else walk.last[0]
                     faults.append(Fault(seq, f"event {seq}: the text that is kept of policy {version} is another one"))

@@ -63,12 +63,16 @@ def _no_json(s: Stranger, of: str, _: dict[str, Any]) -> None:
     s(f"UPDATE requests SET arguments = 'no json' WHERE id = '{of}'")
 
 
+def _no_document(s: Stranger, of: str, _: dict[str, Any]) -> None:
+    s(f"UPDATE requests SET handovers = '[1]' WHERE id = '{of}'")
+
+
 @requirement("S-63")
 @pytest.mark.parametrize(
     "edit",
     [
         _swapped, _later, _narrowed, _not_enforced, _voted_by_another, _vote_gone, _unsealed, _sealed_like_another,
-        _no_json, _event_put_in,
+        _no_json, _no_document, _event_put_in,
     ],
     ids=lambda edit: edit.__name__,
 )  # fmt: skip
