@@ -16,6 +16,7 @@ from app.domain.rules.permits import PermitKind, permit_digest
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement
 from app.storage.identity.passkeys import passkey_of
+from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.payments.sealed import SealedRows
 from app.storage.tables.columns import MISREAD, why_unlike
 from app.storage.tables.hook_tables import switches
@@ -133,7 +134,7 @@ def _switch_name(row: Row) -> str:
 
 def _switch(row: Row) -> _Found:
     name = _switch_name(row)
-    return {name: "on" if row["is_on"] else "off", f"reason of {name}": row["reason"]}
+    return {name: _SWITCHED[row["is_on"]], f"reason of {name}": row["reason"]}
 
 
 def _standing(row: Row) -> _Found:
@@ -167,12 +168,13 @@ def _passkeys(tx: Tx) -> _Found:
     """Hold passkeys against their own seals, too, as far as the secret that these were made with is here."""
     found: _Found = {}
     known = tx.seals.key_ids if tx.seals is not None else ()
+    ever = {*known, *list_seal_ids(tx)}
     for row in tx.all(_PASSKEYS, for_org=tx.org):
         name = f"passkey {row['id']}"
         found |= _read(passkeys, row, name, lambda row, name=name: {name: row["person"]})
         if _why_foreign(passkeys, row) is None and tx.seals is not None:
             key_id, _, mac = row["seal"].partition(".")
-            if not mac or (key_id in known and not is_sealed(tx.seals, passkey_of(row))):
+            if not mac or key_id not in ever or (key_id in known and not is_sealed(tx.seals, passkey_of(row))):
                 found[name] = "not as it was sealed"
     return found
 
@@ -233,6 +235,7 @@ def _spent(tx: Tx) -> _Found:
 
 _HASH = re.compile(r"k2\.[0-9a-f]{8}\.[0-9a-f]{64}|k1\.[0-9a-f]{8}\.[0-9a-f]{64}\.[0-9a-f]{64}|[0-9a-f]{64}")
 _SECRET = re.compile(r"h1\.[0-9a-f]{8}\.[A-Za-z0-9_=-]+")
+_SWITCHED = {0: "off", 1: "on"}
 _FACTORS_ARE = frozenset({"invited", "enrolled", "active"})
 _READ: Sequence[tuple[Statement, Table, Callable[[Row], str], _Reading]] = (
     (_KEYS, api_keys, lambda row: f"key {row['id']}", _key),

@@ -51,6 +51,7 @@ PASSED_OVER = {
     "executions.grant_id": "a reference that nothing reads",
     # Taken out of the org, it counts nowhere: whom it vouched for is asked about, and what a key hid is not read.
     **dict.fromkeys(("payee_history.org", "value_keys.org", "value_keys.number"), "it counts nowhere"),
+    "spends.id": "without one it counts all the same",
     "spends.seal": "without one it counts, and vouches for nobody",
     "requests.traceparent": "no decision hangs on it, and no seal covers it",
     "requests.seal": "none may be there of what is over",
