@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from tests.fixtures.memory_platform import MemoryPlatform
 
 TEXTS = ("[1]", "{}", "null", "[[]]", '[{"x":1}]', "1e999", "", "e1.1.AAAA", "[" * 20_000, '{"a":' * 5_000)
-BAD = (*(f"'{text}'" for text in TEXTS), "9223372036854775807", "-1", "1e300", "X'ff00'", "NULL")
+MORE = "? + 0.25"  # than what is there: in SQLite a whole number may have a fraction
+BAD = (*(f"'{text}'" for text in TEXTS), "9223372036854775807", "-1", "1e300", "X'ff00'", "NULL", MORE)
 TABLES = (
     "requests", "decisions", "grants", "executions", "exhibits", "audit_events", "audit_heads", "api_keys", "policies",
     "switches", "standing_approvals", "payees", "payee_history", "spends", "factors", "value_keys", "passkeys",
@@ -178,7 +179,8 @@ async def _goes_unnamed(g: Gateway, stranger: Stranger, table: str, column: str,
     lite = g.url.startswith("sqlite")
     one, unchecked = ("rowid", "PRAGMA ignore_check_constraints = ON") if lite else ("ctid", "SELECT 1")
     of = "" if table == "restores" else "WHERE org = 'acme'"
-    change = f"UPDATE {table} SET {column} = {bad} WHERE {one} = (SELECT min({one}) FROM {table} {of})"
+    anew = bad.replace("?", column) if bad == MORE else bad
+    change = f"UPDATE {table} SET {column} = {anew} WHERE {one} = (SELECT min({one}) FROM {table} {of})"
     before = await to_thread(_rows, stranger, table)
     try:
         await to_thread(stranger, unchecked, change)
