@@ -440,6 +440,18 @@ async def test_an_event_that_only_reads_as_it_did_was_changed(either_gateway: Ga
     assert any(f"event {seq} was changed" in text for _, text in found), found
 
 
+@requirement("S-64")
+@pytest.mark.parametrize("number", ["at = at + 0.25", "request_version = 1e999"])
+async def test_a_number_of_an_event_that_only_hashes_as_it_did_was_changed(
+    gateway: Gateway, tmp_path: Path, number: str
+) -> None:
+    crime = await _story(gateway, tmp_path / "kept.head")
+    seq = crime.seq("switch.set")
+    await to_thread(crime.stranger, f"UPDATE audit_events SET {number} WHERE org = 'acme' AND seq = {seq}")
+    found = await crime.verify()
+    assert any(f"event {seq} was changed" in text for _, text in found), found
+
+
 @requirement("S-60")
 async def test_a_noted_head_that_cannot_be_read_is_a_fault(gateway: Gateway, tmp_path: Path) -> None:
     crime = await _story(gateway, tmp_path / "kept.head")
