@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from app.domain.errors import AssentError, UnavailableError
+from app.domain.errors import AssentError, UnavailableError, UnsealedError
 from app.storage.engine.dialect import CommitFate, Failure
 from app.storage.engine.transaction import LostGuardError
 from app.storage.engine.trouble import Trouble, said_of, trouble_of
@@ -24,6 +24,8 @@ UNTOLD = "the database did not say whether it committed; read the state before y
 
 KINDS = (*(trouble.value for trouble in Trouble), "race", "lost", "statement")
 """Of errors: trouble of the whole database, a lost race, a lost connection, or one that only a statement met."""
+_NO_TEXT = "Could not decode to UTF-8 "
+"""How SQLite's driver says that a text is none: another program has written it. There is no code for it."""
 _TRIES = 6
 _LONGEST_QUEUED = 5.0
 """Seconds that a unit may have waited for its turn when something keeps the database from being used."""
@@ -67,6 +69,11 @@ def explained(error: Exception | None) -> Exception:
     if error is None or isinstance(error, AssentError):
         return error or UnavailableError()
     if type(error).__module__.partition(".")[0] in {"sqlite3", "psycopg"}:
+        if str(error).startswith(_NO_TEXT):
+            column = str(error).removeprefix(_NO_TEXT).partition(" with text ")[0].strip()
+            return UnsealedError(
+                f"a row of the database cannot be read: its {column} is no UTF-8, which no gateway writes"
+            )
         log.error("store.failed", error=type(error).__name__, detail=str(error).splitlines()[0] if str(error) else "")
         return UnavailableError(said_of(trouble_of(error) or Trouble.FAILED), retry_after=2)
     if isinstance(error, LostGuardError):

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Integer, Text, and_, bindparam, literal_colum
 
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
-from app.storage.requests.request_rows import request_from_rows
+from app.storage.requests.request_rows import list_readable
 from app.storage.requests.requests import list_rows_of
 from app.storage.tables.request_columns import REQUEST
 from app.storage.tables.tables import decisions, requests
@@ -140,7 +140,7 @@ def list_asked(tx: Tx, person: str, *, behind: Place, most: int) -> list[Place]:
 def read_all(tx: Tx, ids: Sequence[str]) -> list[ConfirmationRequest]:
     """Return requests as they stand, in the order of their ids."""
     found = list_rows_of(tx, ids) if ids else {}
-    return [request_from_rows(tx, found[each]) for each in ids if each in found]
+    return list_readable(tx, found, ids)
 
 
 def _places(rows: Sequence[dict[str, object]]) -> list[Place]:

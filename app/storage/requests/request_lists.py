@@ -10,7 +10,8 @@ from sqlalchemy import bindparam, func, or_, select, tuple_
 from app.domain.request.request import OPEN_STATES, UNCERTAIN_STATES, State
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
-from app.storage.requests.requests import list_rows_of, request_from_rows
+from app.storage.requests.request_rows import list_readable
+from app.storage.requests.requests import list_rows_of
 from app.storage.tables.tables import executions, requests
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def list_requests(
     page = tx.all(_page(names), for_org=tx.org, before_at=before[0], before_id=before[1], most=most, **filters)
     ids = [row["id"] for row in page]
     by_id = list_rows_of(tx, ids) if ids else {}
-    return [request_from_rows(tx, by_id[each]) for each in ids if each in by_id]
+    return list_readable(tx, by_id, ids)
 
 
 def list_versions(tx: Tx, ids: Sequence[str]) -> list[tuple[str, int]]:

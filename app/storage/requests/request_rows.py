@@ -9,12 +9,13 @@ from sqlalchemy import bindparam, select
 from app.storage.engine.transaction import Statement
 from app.storage.identity.vault import show
 from app.storage.requests.known import Known, digest_of, find_known, kept_of, moved_of, remember
+from app.storage.tables.columns import MISREAD
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.tables.tables import decisions, executions, grants, requests
 from app.telemetry.tracing import Met
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Row, Tx
@@ -65,6 +66,24 @@ def find_trace(tx: Tx, request_id: str | None) -> str | None:
     """Return the `traceparent` under which a request was submitted; None: it was not traced, or is gone."""
     row = tx.one(_TRACE, for_org=tx.org, of_id=request_id)
     return row["traceparent"] if row else None
+
+
+def list_readable(tx: Tx, found: Mapping[str, Sequence[Row]], ids: Sequence[str]) -> list[ConfirmationRequest]:
+    """Build those of the requests that are found, in the order of `ids`. One that no gateway wrote fails no list.
+
+    It is left out, the alarm is raised, and `assent audit verify` names it.
+    """
+    read = (_if_readable(tx, each, found[each]) for each in ids if each in found)
+    return [request for request in read if request is not None]
+
+
+def _if_readable(tx: Tx, request_id: str, rows: Sequence[Row]) -> ConfirmationRequest | None:
+    try:
+        return request_from_rows(tx, rows)
+    except MISREAD:
+        if tx.vault is not None:
+            tx.vault.alarm(tx.org, request_id)
+        return None
 
 
 def request_from_rows(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import and_, bindparam, exists, func, literal, select
 
 from app.domain.call.tool_call import call_digest
+from app.domain.errors import UnsealedError
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.identity.vault import hidden
@@ -16,6 +17,7 @@ from app.storage.requests.known import Known, digest_of, find_known, forget, kep
 from app.storage.requests.request_rows import AGGREGATE, request_from_rows
 from app.storage.requests.sealing import read_sealed, seals_of
 from app.storage.statements.together import Rank, inserting, saving
+from app.storage.tables.columns import MISREAD
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import restores
 from app.storage.tables.request_columns import REQUEST
@@ -146,9 +148,12 @@ def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
 
 
 def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
-    """Read a request as it stands."""
+    """Read a request as it stands. Raises UnsealedError for rows that cannot be read: no gateway wrote them."""
     rows = tx.all(_GET, request_id=request_id, for_org=tx.org)
-    return request_from_rows(tx, rows) if rows else None
+    try:
+        return request_from_rows(tx, rows) if rows else None
+    except MISREAD:
+        raise UnsealedError(f"the rows of {request_id} cannot be read: `assent audit verify` names them") from None
 
 
 def is_unread(tx: Tx, request: ConfirmationRequest) -> bool:

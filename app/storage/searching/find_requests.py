@@ -14,7 +14,7 @@ from sqlalchemy import BigInteger, Text, bindparam, func, or_, select, tuple_
 
 from app.domain.request.request import BROKEN_GLASS, UNCERTAIN_STATES, State
 from app.storage.engine.transaction import Statement, Tx
-from app.storage.requests.request_rows import request_from_rows
+from app.storage.requests.request_rows import list_readable
 from app.storage.requests.requests import list_rows_of
 from app.storage.tables.payment_tables import spends
 from app.storage.tables.tables import audit_events, decisions, requests
@@ -111,7 +111,7 @@ def find_requests(
     rows = tx.all(_found(frozenset(wanted), WINDOW), **place, most=most + 1, **given)
     shown = [row["id"] for row in rows[:most]]
     by_id = list_rows_of(tx, shown) if shown else {}
-    found = [request_from_rows(tx, by_id[each]) for each in shown if each in by_id]
+    found = list_readable(tx, by_id, shown)
     if len(rows) > most:
         return found, (rows[most - 1]["created_at"], rows[most - 1]["id"])
     return found, (edge["created_at"], edge["id"]) if edge else None

@@ -52,6 +52,13 @@ def _json_text(value: object) -> str:
     return fast_json.encode(value).decode()
 
 
+def _object(text: str) -> dict[str, Any]:
+    found = json.loads(text)
+    if type(found) is not dict:
+        raise TypeError("no object")
+    return found  # pyright: ignore[reportUnknownVariableType] - of whatever JSON may hold
+
+
 class Kept(Struct, frozen=True):
     """How a kind of value is kept: the database's type, and the way there and back. None: it is kept as it is."""
 
@@ -65,7 +72,7 @@ WHOLE = Kept(sa.Integer)
 FLAG = Kept(sa.Integer, int, bool)  # 0 | 1
 INSTANT = Kept(sa.BigInteger, to_us, from_us)
 SPAN = Kept(sa.BigInteger, lambda span: span // MICROSECOND, lambda span: timedelta(microseconds=span))
-OBJECT = Kept(sa.Text, lambda value: _json_text(dict(value)), json.loads)
+OBJECT = Kept(sa.Text, lambda value: _json_text(dict(value)), _object)
 LIST = Kept(sa.Text, list, tuple)
 """A tuple within a document."""
 

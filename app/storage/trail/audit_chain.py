@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, literal_column, select
 
+from app.domain.errors import UnsealedError
 from app.domain.trail.audit import AuditEvent, Kind, Record
 from app.domain.trail.chain import GENESIS, facts_text, link
 from app.storage.engine.dialect import from_us, to_us
@@ -114,8 +115,11 @@ def append_all(tx: Tx, pending: Sequence[Pending]) -> None:
 
 
 def list_events(tx: Tx, *, after: int, most: int) -> list[AuditEvent]:
-    """Return a page of the org's trail, in order, behind `after` (-1 for the beginning)."""
-    return [_from_row(row) for row in tx.all(_PAGE, for_org=tx.org, after=after, most=most)]
+    """Return a page of the org's trail, in order, behind `after` (-1 for the beginning).
+
+    Raises UnsealedError, as all that reads events for people, where one is not what a gateway writes.
+    """
+    return [_event_of(row) for row in tx.all(_PAGE, for_org=tx.org, after=after, most=most)]
 
 
 def list_kept(tx: Tx, *, after: int, most: int) -> list[AuditEvent]:
@@ -145,7 +149,7 @@ def list_of_requests(tx: Tx, ids: Sequence[str]) -> dict[str, list[AuditEvent]]:
         page = [*ids[start : start + _MANY], *[""] * _MANY][:_MANY]
         named = {f"id_{index}": request_id for index, request_id in enumerate(page)}
         for row in tx.all(_OF_REQUESTS, for_org=tx.org, **named):
-            found[row["request_id"]].append(_from_row(row))
+            found[row["request_id"]].append(_event_of(row))
     return found
 
 
@@ -161,12 +165,12 @@ def has_kind(tx: Tx, kind: Kind) -> bool:
 
 def list_of_request(tx: Tx, request_id: str) -> list[AuditEvent]:
     """Return everything the trail says of one request, in order."""
-    return [_from_row(row) for row in tx.all(_OF_REQUEST, for_org=tx.org, of_request=request_id)]
+    return [_event_of(row) for row in tx.all(_OF_REQUEST, for_org=tx.org, of_request=request_id)]
 
 
 def list_about_keys(tx: Tx) -> list[AuditEvent]:
     """Return what the trail says of the org's keys, in order. It walks the whole of it."""
-    return [_from_row(row) for row in tx.all(_ABOUT_KEYS, for_org=tx.org)]
+    return [_event_of(row) for row in tx.all(_ABOUT_KEYS, for_org=tx.org)]
 
 
 def get_head(tx: Tx) -> tuple[int, str]:
@@ -189,6 +193,13 @@ def _to_row(event: AuditEvent, facts: bytes | None = None) -> Row:
         "prev_hash": event.prev_hash,
         "hash": event.hash,
     }
+
+
+def _event_of(row: Row) -> AuditEvent:
+    try:
+        return _from_row(row)
+    except MISREAD:
+        raise UnsealedError(f"event {row['seq']} of the trail cannot be read: `assent audit verify` names it") from None
 
 
 def _from_row(row: Row) -> AuditEvent:

@@ -192,3 +192,44 @@ async def _goes_unnamed(g: Gateway, stranger: Stranger, table: str, column: str,
     await look_at_records(g.container.store, g.container.book, "acme", head_file=None)
     await to_thread(stranger.put_back)
     return not found and f"{table}.{column}" not in PASSED_OVER
+
+
+@requirement("S-64")
+@pytest.mark.parametrize(
+    ("change", "listed", "says"),
+    [
+        ("requests SET arguments = '[1]'", 2, "the rows of {} cannot be read"),
+        ("requests SET status = 'odd'", 2, "the rows of {} cannot be read"),
+        ("decisions SET decided_at = 'now'", 2, "the rows of {} cannot be read"),
+        ("decisions SET person = CAST(X'ff00' AS TEXT)", None, "its column 'decision_person' is no UTF-8"),
+    ],
+)
+async def test_a_row_that_no_gateway_wrote_is_named_to_whoever_reads_it_and_the_others_are_listed(
+    gateway: Gateway, change: str, listed: int | None, says: str
+) -> None:
+    g = gateway
+    bad, *_ = [(await submit(g, payment(str(9000 + each))))["request"] for each in range(3)]
+    await g.quiet()
+    assert (await g.decide(bad, "deny")).status_code == 200
+    stranger = await to_thread(Stranger, g)
+    of = "request_id" if change.startswith("decisions") else "id"
+    await to_thread(stranger, "PRAGMA ignore_check_constraints = ON", f"UPDATE {change} WHERE {of} = '{bad['id']}'")
+    one = await g.call("GET", f"/v1/requests/{bad['id']}")
+    assert (one.status_code, one.json()["code"]) == (409, "unsealed")
+    assert says.format(bad["id"]) in one.json()["detail"]
+    page = await g.call("GET", "/v1/requests")
+    if listed is None:
+        assert (page.status_code, page.json()["detail"]) == (409, one.json()["detail"])
+    else:
+        assert [bad["id"] == each["id"] for each in page.json()["items"]] == [False] * listed
+
+
+@requirement("S-64")
+async def test_an_event_that_no_gateway_wrote_is_named_to_whoever_reads_the_trail(gateway: Gateway) -> None:
+    asked = (await submit(gateway, payment("9000")))["request"]
+    stranger = await to_thread(Stranger, gateway)
+    await to_thread(stranger, f"UPDATE audit_events SET at = 'now' WHERE request_id = '{asked['id']}'")
+    for path in ("/v1/audit", f"/v1/requests/{asked['id']}/events"):
+        read = await gateway.call("GET", path, who="auditor")
+        assert (read.status_code, read.json()["code"]) == (409, "unsealed"), path
+        assert "of the trail cannot be read" in read.json()["detail"]
