@@ -111,6 +111,22 @@ class Settings(BaseSettings):
             raise ValueError("is empty: write 127.0.0.1 for this machine, 0.0.0.0 for every address of it")
         return value
 
+    @field_validator("operations_token", "state_dir", "backup_url", mode="before")
+    @classmethod
+    def _said(cls, value: object) -> object:
+        if value == "":  # a variable that expanded to nothing: whoever wrote it meant something
+            raise ValueError("is empty: say what it is, or leave it out")
+        return value
+
+    @field_validator("hook_user")
+    @classmethod
+    def _known_account(cls, value: str | None) -> str | None:
+        from assent.hooks.commands.spawn import check_account
+
+        if value is not None:
+            check_account(value)
+        return value
+
     @field_validator("trusted_proxies")
     @classmethod
     def _known_networks(cls, value: str) -> str:

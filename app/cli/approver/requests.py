@@ -87,7 +87,7 @@ class Desk(Struct, frozen=True, kw_only=True):
 
 def told(found: Shown) -> Shown:
     """Say how a request stands now."""
-    typer.echo(f"{clean(found['title'])}: {found['state']}{_progress(found)}")
+    typer.echo(f"{_line(found['title'])}: {found['state']}{_progress(found)}")
     return found
 
 
@@ -134,7 +134,7 @@ def list_requests(
         waits = each["status"] == "pending" and any(one["answer"] is None for one in each["questions"])
         asked = f"{_count_warnings(each)}{' (a question is open)' if waits else ''}"
         when = _instant(each["expires_at"])
-        typer.echo(f"{each['code']}  {each['id']}  {each['state']:9}  {when}  {clean(each['title'])}{asked}")
+        typer.echo(f"{each['code']}  {each['id']}  {each['state']:9}  {when}  {_line(each['title'])}{asked}")
     if not page["items"]:
         typer.echo("nothing waits" if not every else "there are none")
     elif page["next_cursor"]:
@@ -274,7 +274,7 @@ def lines_of(request: Shown) -> list[str]:
         ("code", request["code"]),
         ("digest", request["digest"]),
     ]
-    head = f"{clean(request['title'])} · {clean(request['tool'])} · {request['state']}{_progress(request)}"
+    head = f"{_line(request['title'])} · {clean(request['tool'])} · {request['state']}{_progress(request)}"
     width = max(len(label) for label, _ in said)
     return [head, *(f"  {label:{width}}  {text}" for label, text in said)]
 
@@ -337,7 +337,12 @@ def clean(text: object) -> str:
     """Make what came from outside visible, on one line: it can neither turn the text nor begin a line of ours."""
     from app.domain.text.visible import visible
 
-    return _inert(visible(str(text)).replace("⏎\n", "⏎ "))
+    return _line(visible(str(text)))
+
+
+def _line(shown: str) -> str:
+    """Put on one line what is visible: a title is, as the gateway gives it, and would show its backslashes twice."""
+    return _inert(shown.replace("⏎\n", "⏎ "))
 
 
 def _inert(line: str) -> str:

@@ -63,6 +63,12 @@ async def test_what_waits_is_listed_and_one_request_is_shown_in_a_few_lines(gate
     assert '"digest"' in (await assent("show", request["id"], "--json")).stdout
 
 
+async def test_a_title_that_is_visible_already_shows_no_backslash_twice(gateway: Gateway, assent: Any) -> None:
+    request = await gateway.ask("pay", {"payee": "Acme\u202e", "amount": 80, "account": "S"})
+    for words in (("list",), ("show", request["id"])):
+        assert "Pay Acme\\u{202E} 80" in (await assent(*words)).stdout
+
+
 async def test_approving_asks_for_the_code_of_that_very_request(gateway: Gateway, assent: Any) -> None:
     request = await gateway.ask("by_api", {"n": 1})
     wrong = await assent("approve", request["id"], given="AAAA-AAAA\n")

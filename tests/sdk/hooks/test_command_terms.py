@@ -101,6 +101,9 @@ def test_an_account_that_cannot_be_taken_on_is_refused_at_once(monkeypatch: pyte
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ValueError, match="setpriv"):
         Terms(at_once=asyncio.Semaphore(1), user="nobody")
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="'nosuch' is no account of this machine"):
+        Terms(at_once=asyncio.Semaphore(1), user="nosuch")
 
 
 @requirement("S-77")

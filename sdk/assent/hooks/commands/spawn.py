@@ -70,16 +70,26 @@ class Terms:
 
     def __post_init__(self) -> None:
         """Refuse what could not be kept when it matters. Raises ValueError."""
-        import shutil
-
-        if self.user is not None and shutil.which("setpriv") is None:
-            raise ValueError("to run commands as another account, setpriv (util-linux) must be installed")
+        if self.user is not None:
+            check_account(self.user)
 
     def command(self, argv: Sequence[str]) -> Sequence[str]:
         """Return what is really run."""
         if self.user is None:
             return argv
         return ("setpriv", f"--reuid={self.user}", "--init-groups", f"--regid={_group_of(self.user)}", "--", *argv)
+
+
+def check_account(user: str) -> None:
+    """Raise ValueError where commands cannot be run as an account: it is none, or `setpriv` is missing."""
+    import shutil
+
+    if shutil.which("setpriv") is None:
+        raise ValueError("to run commands as another account, setpriv (util-linux) must be installed")
+    try:
+        _group_of(user)
+    except KeyError:
+        raise ValueError(f"{user!r} is no account of this machine") from None
 
 
 def _group_of(user: str) -> int:
