@@ -207,6 +207,7 @@ class Race:
 
     async def vote(self, of: Replica, person: str, verdict: Verdict = Verdict.APPROVE) -> Any:
         wrote = f"{'approved' if verdict is Verdict.APPROVE else 'denied'} by {person}"
+        self.sweeping()  # a vote that comes too late ends the request itself
         return await self.history.record(wrote, lambda: of.vote(self.request, person, verdict), self._told)
 
     async def withdraw(self, of: Replica) -> Any:

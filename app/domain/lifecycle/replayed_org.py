@@ -157,6 +157,17 @@ def _spent(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
         so_far.said[AT_ONCE] = Said((so_far.value(AT_ONCE) or 0) + facts["spent"], seq)
 
 
+def _secret_known(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+    """Remember a secret; on an operator's word, how many payments were spent at once is what stands."""
+    name, on_word = f"secret {facts.get('key_id')}", "reason" in facts
+    if name in so_far.said and not on_word:
+        so_far.fault(seq, f"the {name} became known before: somebody had its memory taken away, and rows sealed anew")
+    so_far.said[name] = Said(value=True, seq=seq)
+    if "spent" in facts:
+        so_far.said.pop(AT_ONCE, None)
+        _spent(so_far, seq, facts)
+
+
 def _values_destroyed(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
     so_far.said.update({f"value key {number}": Said("destroyed", seq) for number in facts.get("keys", ())})
 
@@ -178,5 +189,6 @@ _ACTS: Mapping[Kind, Act] = {
     Kind.PASSKEY_ADDED: _passkey(is_added=True),
     Kind.PASSKEY_REMOVED: _passkey(is_added=False),
     Kind.RESTORED: _restored,
+    Kind.SECRET_KNOWN: _secret_known,
     Kind.VALUES_DESTROYED: _values_destroyed,
 }

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from sqlalchemy import Table, bindparam, literal_column, select
+from sqlalchemy import Table, bindparam, func, literal_column, select
 
 from app.domain.identity.passkey import is_sealed
 from app.domain.lifecycle.replayed_org import AT_ONCE, switch_name
@@ -44,6 +44,14 @@ _SPENDS = Statement(
     .order_by(spends.c.id)
     .limit(literal_column("2000"))
 )
+_AT_ONCE = Statement(
+    select(func.count().label("payments")).where(
+        spends.c.org == bindparam("for_org"),
+        spends.c.request_id.is_(None),
+        spends.c.standing_id.is_(None),
+        spends.c.seal.is_not(None),
+    )
+)
 _RESTORES = Statement(select(restores))
 
 
@@ -65,6 +73,7 @@ def rows_beside(tx: Tx, *, since: int, said: Collection[str]) -> dict[str, objec
         for row in tx.all(statement, for_org=tx.org):
             found |= _read(table, row, named(row), read)
     found |= _payees(tx, said) | _paid(tx) | _passkeys(tx) | _spent(tx)
+    found |= {f"secret {key_id}": True for key_id in list_seal_ids(tx)}
     for row in tx.all(_RESTORES):
         name = f"restore {row['epoch']}"
         if name in said or not isinstance(row["restored_at"], int) or row["restored_at"] > since:
@@ -215,13 +224,20 @@ def _paid(tx: Tx) -> _Found:
     return found
 
 
-def _spent(tx: Tx) -> _Found:
-    """Return how many payments were spent at once, without a request, and which are not as they were sealed.
+def count_at_once(tx: Tx) -> int:
+    """Return how many payments were spent without a request. Each of them is counted by an event.
 
-    Each of them is counted by an event. Those of requests are held against these; one of before there were seals has
-    none, and an event of then counts none either.
+    One of before there were seals has none, and an event of then counts none either.
     """
-    sealed, found, at_once, behind = SealedRows(tx), _Found(), 0, ""
+    return tx.all(_AT_ONCE, for_org=tx.org)[0]["payments"]
+
+
+def _spent(tx: Tx) -> _Found:
+    """Return how many payments were spent at once, and which of all are not as they were sealed.
+
+    Those of requests are held against these.
+    """
+    sealed, found, behind = SealedRows(tx), _Found(), ""
     while rows := tx.all(_SPENDS, for_org=tx.org, behind=behind):
         behind = rows[-1]["id"]
         for row in rows:
@@ -229,7 +245,7 @@ def _spent(tx: Tx) -> _Found:
             bad = _read(spends, row, name, lambda _: {})
             why = None if bad or row["seal"] is None else sealed.why_not(spends, row)
             found |= bad or ({name: why} if why is not None else {})
-            at_once += row["request_id"] is None and row["standing_id"] is None and row["seal"] is not None
+    at_once = count_at_once(tx)
     return found | ({AT_ONCE: at_once} if at_once else {})
 
 

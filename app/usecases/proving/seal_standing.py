@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import structlog
 
 from app.domain.identity.api_key import sealed_as_it_is
+from app.domain.lifecycle.against_trail import request_faults
+from app.domain.lifecycle.replayed import replay
 from app.domain.lifecycle.restored import LOST, fence
 from app.domain.trail.audit import Kind, Record
 from app.storage.identity.api_keys import list_keys, put_hash
@@ -15,15 +17,19 @@ from app.storage.identity.secret_ids import list_seal_ids, remember_secret
 from app.storage.identity.value_keys import has_caught_up, note_caught_up
 from app.storage.payments.accounts import list_unmarked, mark_accounts
 from app.storage.requests.requests import find_request, is_unread
-from app.storage.trail.audit_chain import has_kind
+from app.storage.trail.audit_chain import has_kind, list_of_requests
 from app.storage.trail.cuts import find_cut
 from app.storage.trail.restores import list_open
+from app.storage.trail.rows_beside import count_at_once
+from app.usecases.proving.trail_walk import Walk, walk_on
 from app.usecases.writing.carry_out import carry_out, seal_as_it_stands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.domain.identity.seals import Seals
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.trail.audit import AuditEvent
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
 
@@ -70,13 +76,24 @@ class SealStanding:
             return
         sealed = 0
         if not known:
-            # What was cut off began with it: nothing is cut before a gateway has sealed its first rows.
-            if await self._store.read(lambda tx: has_kind(tx, Kind.SECRET_KNOWN) or find_cut(tx), org=org, long=True):
-                why = "the trail says that rows are sealed: none is sealed anew before `assent reseal`"
-                log.critical("secret.forgotten", org=org, why=why)
+            why = await self._why_not_first(org)
+            if why is not None:
+                log.critical("secret.forgotten", org=org, why=f"{why}: no row is sealed anew before `assent reseal`")
                 return
-            sealed = (await self._seal_all(org, by="system")).sealed
+            sealed = (await self._seal_all(org, by="system", if_said=True)).sealed
         await self._remember(org, sealed, by="system", reason=None)
+
+    async def _why_not_first(self, org: str) -> str | None:
+        """Say why rows may have been sealed before; None: the whole trail knows of none.
+
+        A trail that somebody has changed says nothing of it, and neither does one whose beginning was cut off: nothing
+        is cut before a gateway has sealed its first rows.
+        """
+        if await self._store.read(lambda tx: has_kind(tx, Kind.SECRET_KNOWN) or find_cut(tx), org=org, long=True):
+            return "the trail says that rows are sealed"
+        walk = Walk()
+        await walk_on(self._store, org, walk)
+        return f"the trail is broken ({walk.faults[0].text})" if walk.faults else None
 
     async def refresh(self, org: str) -> None:
         """Forget a value key that was destroyed beside this process."""
@@ -139,12 +156,14 @@ class SealStanding:
 
         def unit(tx: Tx) -> None:
             if remember_secret(tx, newest) or reason is not None:
-                facts = {"key_id": newest, "requests": sealed} | ({"reason": reason} if reason else {})
+                more = {"reason": reason, "spent": count_at_once(tx)} if reason is not None else {}
+                facts = {"key_id": newest, "requests": sealed, **more}
                 tx.append(Record(kind=Kind.SECRET_KNOWN, actor=by, facts=facts))
 
         await self._store.write(unit, org=org)
 
-    async def _seal_all(self, org: str, *, by: str) -> Resealed:
+    async def _seal_all(self, org: str, *, by: str, if_said: bool = False) -> Resealed:
+        """Seal keys, and requests page by page; `if_said`: those alone that are what their events say."""
         sealed, lost, behind = 0, 0, ""
 
         def keys(tx: Tx) -> None:
@@ -159,12 +178,17 @@ class SealStanding:
             if not page:
                 return Resealed(sealed, lost)
             behind = page[-1]
-            whole, gone = await self._store.write(lambda tx, ids=page: self._seal(tx, ids, by), org=org)
+            whole, gone = await self._store.write(
+                lambda tx, ids=page: self._seal(tx, ids, by, if_said=if_said), org=org
+            )
             sealed += whole
             lost += gone
 
-    def _seal(self, tx: Tx, ids: Sequence[str], by: str) -> tuple[int, int]:
+    def _seal(self, tx: Tx, ids: Sequence[str], by: str, *, if_said: bool) -> tuple[int, int]:
         found = [request for request_id in ids if (request := find_request(tx, request_id)) is not None]
+        if if_said:
+            said = list_of_requests(tx, ids)
+            found = [request for request in found if _is_as_said(tx.org, request, said[request.id])]
         lost = [request for request in found if is_unread(tx, request)]  # nobody can say what was asked
         for request in lost:
             carry_out(tx, request, fence(request, now=tx.now(), why=LOST))
@@ -172,6 +196,13 @@ class SealStanding:
         for request in whole:
             seal_as_it_stands(tx, request, by=by, key_id=self._seals.key_ids[0])
         return len(whole), len(lost)
+
+
+def _is_as_said(org: str, request: ConfirmationRequest, events: Sequence[AuditEvent]) -> bool:
+    faults = request_faults(request, replay(events), end=-1)
+    if faults:
+        log.critical("request.forged", org=org, request=request.id, why=faults[0].text)
+    return not faults
 
 
 def foreign(org: str, known: Sequence[str], given: Sequence[str]) -> str:

@@ -13,17 +13,20 @@ from app.domain.trail.audit import Kind
 from app.domain.trail.chain import GENESIS, first_fault_at
 from app.storage.engine.dialect import to_us
 from app.storage.tables.columns import MISREAD
-from app.storage.trail.audit_chain import list_about_keys
+from app.storage.trail.audit_chain import UnreadableEventError, get_head, list_about_keys, list_kept
 from app.storage.trail.cuts import find_cut
 from app.storage.trail.rows_beside import keys_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from app.domain.trail.audit import AuditEvent
+    from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.storage.trail.cuts import Cut
+
+_PAGE = 2_000
 
 
 def list_false_keys(tx: Tx) -> list[str]:
@@ -114,3 +117,28 @@ class Walk:
             asked = self.asked.pop(request_id, None)
             if asked is not None and asked > self.cut_until:
                 self.ended.append(request_id)
+
+
+async def walk_on(store: Store, org: str, walk: Walk, tell: Callable[[int], None] = lambda _: None) -> None:
+    """Walk the chain to its end, and look whether that is its head. `tell` hears how many events were walked."""
+
+    def page(tx: Tx) -> tuple[list[AuditEvent], tuple[int, str]] | UnreadableEventError:
+        head = get_head(tx)  # first: on PostgreSQL each statement sees a little more than the one before
+        try:
+            return list_kept(tx, after=walk.last[0], most=_PAGE), head
+        except UnreadableEventError as unreadable:
+            return unreadable
+
+    while not walk.broken:
+        found = await store.read(page, org=org, long=True)
+        if isinstance(found, UnreadableEventError):
+            walk.stop(walk.last[0] + 1, str(found))
+            return
+        events, head = found
+        if not events:
+            if head != walk.last and not walk.faults:
+                text = f"the chain ends at {walk.last[0]}, but its head says {head[0]} {head[1]}"
+                walk.faults.append(Fault(walk.last[0], text))
+            return
+        walk.take(events)
+        tell(walk.seen)

@@ -26,11 +26,11 @@ from app.storage.requests.requests import list_derived, list_rows_of
 from app.storage.requests.sealing import why_changed
 from app.storage.tables.columns import MISREAD
 from app.storage.tables.request_columns import REQUEST, why_unlike
-from app.storage.trail.audit_chain import UnreadableEventError, get_head, list_kept, list_of_requests
+from app.storage.trail.audit_chain import get_head, list_kept, list_of_requests
 from app.storage.trail.cuts import count_left, list_cuts, why_unsealed
 from app.storage.trail.head_file import HeadFileError, Heads, find_lost, read_heads
 from app.storage.trail.rows_beside import list_texts, rows_beside
-from app.usecases.proving.trail_walk import Walk
+from app.usecases.proving.trail_walk import Walk, walk_on
 from app.usecases.proving.walk_segments import walk_segments
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Row, Tx
     from app.storage.trail.cuts import Cut
 
-_PAGE = 2_000
 _ROWS = 256
 _LOOKS = 3
 """How often what differs is looked at anew: a gateway that runs meanwhile writes rows between two looks."""
@@ -104,7 +103,7 @@ class VerifyTrail:
         if segments is not None:
             walk.cut_until = cuts[-1].last if cuts else -1
             await walk_segments(walk, cuts, segments, org=org, seals=self._store.seals, tell=tell)
-        await self._walk(org, walk)
+        await walk_on(self._store, org, walk, self._tell)
         faults = [*walk.faults, *self._cut_faults(org, walk, cuts, whole=segments is not None)]
         if unreadable is not None:
             faults.append(Fault(walk.last[0], unreadable))
@@ -198,31 +197,6 @@ class VerifyTrail:
         except HeadFileError as error:
             return None, f"{self._path} cannot be read: {error}"
 
-    async def _walk(self, org: str, walk: Walk) -> None:
-        """Walk the chain to its end, and look whether that is its head."""
-
-        def page(tx: Tx) -> tuple[list[AuditEvent], tuple[int, str]] | UnreadableEventError:
-            head = get_head(tx)  # first: on PostgreSQL each statement sees a little more than the one before
-            try:
-                return list_kept(tx, after=walk.last[0], most=_PAGE), head
-            except UnreadableEventError as unreadable:
-                return unreadable
-
-        while not walk.broken:
-            found = await self._store.read(page, org=org, long=True)
-            if isinstance(found, UnreadableEventError):
-                walk.faults.append(Fault(walk.last[0] + 1, str(found)))
-                walk.broken = True
-                return
-            events, head = found
-            if not events:
-                if head != walk.last and not walk.faults:
-                    text = f"the chain ends at {walk.last[0]}, but its head says {head[0]} {head[1]}"
-                    walk.faults.append(Fault(walk.last[0], text))
-                return
-            walk.take(events)
-            self._tell(walk.seen)
-
     async def _beside(self, org: str, walk: Walk) -> list[Fault]:
         """Hold keys, versions of the file, switches, standing permissions and payees against their events."""
         faults: list[Fault] = []
@@ -240,7 +214,7 @@ class VerifyTrail:
                     faults.append(Fault(seq, f"event {seq}: the text that is kept of policy {version} is another one"))
             if not faults:
                 break
-            await self._walk(org, walk)
+            await walk_on(self._store, org, walk, self._tell)
         return [*walk.beside.faults, *faults]
 
     async def _requests(self, org: str, walk: Walk) -> list[Fault]:
@@ -274,7 +248,7 @@ class VerifyTrail:
     async def _missing(self, org: str, walk: Walk, gone: Mapping[str, int]) -> list[Fault]:
         """Say which rows are gone though no event says that they were removed, not even one of this moment."""
         if gone:
-            await self._walk(org, walk)
+            await walk_on(self._store, org, walk, self._tell)
         return [Fault(seq, f"event {seq} asked {of}, and its row is gone") for of, seq in _kept(gone, walk)]
 
     async def _ended(self, org: str, walk: Walk) -> list[Fault]:

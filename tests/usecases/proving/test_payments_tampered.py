@@ -144,3 +144,21 @@ async def test_an_executors_key_that_may_run_more_is_named_and_is_not_live(eithe
     assert not any("is live for each" in each for each in said)
     await to_thread(stranger, "UPDATE api_keys SET tools = NULL WHERE scope = 'executor'")
     assert any(made.key.id in each for each in await _told(g))
+
+
+@requirement("S-64")
+async def test_what_lost_its_seals_on_the_way_back_to_an_older_release_verifies_again_on_an_operators_word(
+    database_url: str, tmp_path: Path, platform: MemoryPlatform
+) -> None:
+    async with paying(database_url, tmp_path / "orgs", platform) as g:
+        stranger = await _knowing(g)
+        await to_thread(
+            stranger, "UPDATE payees SET seal = NULL", "DELETE FROM payee_history", "UPDATE spends SET seal = NULL"
+        )
+        for name in ("Acme Ltd", "Known Ltd", "Evil Ltd"):
+            await g.container.services.payees.remove("acme", name, by="cli")
+        assert any("payments at once" in text for text in await _told(g))
+        await g.container.seal_standing.again("acme", by="olga@acme.example", reason="back on this release")
+        assert await _told(g) == []
+        assert await pay(g, "12", "Other Ltd") == "ask"
+        assert await _told(g) == []

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from asyncio import to_thread
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from app.domain.lifecycle.replayed import Replayed
+from app.domain.lifecycle.replayed_org import play
+from app.domain.trail.audit import Kind, Record
+from app.domain.trail.chain import GENESIS, link
 from tests.fixtures.gateway import SECRET, open_gateway
 from tests.fixtures.tampering import Stranger
 from tests.requirements import requirement
@@ -184,6 +189,66 @@ async def test_what_stood_before_there_were_seals_is_sealed_once_and_never_again
             refused = await g.decide(late)
             assert (refused.status_code, refused.json()["code"]) == (409, "unsealed")
     assert "secret.forgotten" in {line["event"] for line in logs}, "the trail remembers what the table does not"
+
+
+@requirement("S-63")
+async def test_whoever_takes_the_memory_of_sealing_away_has_no_row_sealed_anew(
+    database_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    async with open_gateway(database_url, config, platform) as g:
+        request = await g.ask("by_api", {"n": 1})
+        await g.decide(request)
+        agent = g.keys["acme/agent:shop"]
+        stranger = await to_thread(Stranger, g)
+    [known] = stranger.ask("SELECT seq FROM audit_events WHERE kind = 'secret.known' AND org = 'acme'")
+    stranger(
+        """UPDATE requests SET arguments = '{"n":666}'""",
+        "DELETE FROM secret_ids",
+        f"UPDATE audit_events SET kind = 'card.held' WHERE org = 'acme' AND seq = {known['seq']}",
+    )
+    with capture_logs() as logs:
+        async with open_gateway(database_url, config, platform) as g:
+            g.keys["acme/agent:shop"] = agent
+            stranger(f"UPDATE audit_events SET kind = 'secret.known' WHERE org = 'acme' AND seq = {known['seq']}")
+            refused = await g.claim(request)
+            assert (refused.status_code, refused.json()["code"]) == (409, "unsealed")
+            assert "request.sealed" not in [kind for kind, _ in g.trail(request)]
+            _, fault = await g.verify()
+            assert fault is not None
+            assert "secret" in fault, "what knew of the first sealing is gone"
+    assert "secret.forgotten" in {line["event"] for line in logs}
+
+
+@requirement("S-63")
+async def test_what_is_sealed_the_first_time_is_what_its_events_say(
+    database_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    async with open_gateway(database_url, config, platform) as g:
+        changed, kept = await g.ask("by_api", {"n": 1}), await g.ask("by_api", {"n": 2})
+        agent = g.keys["acme/agent:shop"]
+        stranger = await to_thread(Stranger, g)
+        events, _ = await g.container.read.trail("acme", after=-1, most=100)
+    await to_thread(stranger.rewrite, [event for event in events if event.record.kind != "secret.known"])
+    if database_url.startswith("sqlite"):
+        Path(f"{database_url.removeprefix('sqlite:///')}.head").unlink()
+    stranger(
+        "UPDATE requests SET seal = NULL, bound_digest = NULL",
+        f"""UPDATE requests SET arguments = '{{"n":666}}' WHERE id = '{changed["id"]}'""",
+        "DELETE FROM secret_ids",
+    )
+    async with open_gateway(database_url, config, platform) as g:
+        g.keys["acme/agent:shop"] = agent
+        assert [(await g.decide(each)).status_code for each in (changed, kept)] == [409, 200]
+
+
+@requirement("S-64")
+def test_a_secret_that_becomes_known_a_first_time_again_is_named() -> None:
+    so_far = Replayed()
+    for seq, facts in enumerate(({"key_id": "a"}, {"key_id": "b"}, {"key_id": "a", "reason": "lost"}, {"key_id": "a"})):
+        record = Record(kind=Kind.SECRET_KNOWN, actor="system", facts=facts)
+        at, of_org = datetime.now(UTC), {"org": "acme", "request_id": None, "request_version": None}
+        play(so_far, link(record, **of_org, seq=seq, event_id="evt", at=at, prev_hash=GENESIS))
+    assert [fault.seq for fault in so_far.faults] == [3]
 
 
 @requirement("S-63", "S-67")
