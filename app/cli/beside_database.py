@@ -27,7 +27,7 @@ from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.make_store import dialect_for, make_store
 from app.storage.place.address import is_postgres
 from app.usecases.proving.factors import Factors
-from app.usecases.proving.seal_standing import SealStanding, foreign
+from app.usecases.proving.seal_standing import SealStanding, why_foreign
 from app.usecases.reading.at_start import port_warnings
 from app.usecases.reading.keys import Keys
 from app.usecases.reading.read import Read
@@ -107,10 +107,10 @@ def seals_of(settings: Settings) -> Seals:
 
 
 async def foreign_secret(store: Store, org: str) -> str | None:
-    """Say that ASSENT_SECRET is none of those that an org's rows were sealed with; None: it is one of them."""
+    """Say that ASSENT_SECRET is not what an org's rows are sealed with; None: it is."""
     known = await store.read(list_seal_ids, org=org)
     given = store.seals.key_ids if store.seals else ()
-    return foreign(org, known, given) if known and not set(known) & set(given) else None
+    return why_foreign(org, known, given)
 
 
 def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> None:

@@ -31,7 +31,7 @@ from app.storage.trail.head_file import SQLITE, head_file_of
 from app.usecases.permits.break_glass import awaits_review
 from app.usecases.permits.glass_terms import takes_factor
 from app.usecases.proving.factors import without_factor
-from app.usecases.proving.seal_standing import foreign
+from app.usecases.proving.seal_standing import why_foreign
 from app.usecases.proving.trail_walk import list_false_keys
 from app.usecases.proving.verify_trail import VerifyTrail
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
@@ -50,6 +50,8 @@ MOST_EVENTS = 10_000
 """Events that are verified here: under ten seconds, also where each of them opened a request (0.9 ms)."""
 DECLARE = "assent restored: see docs/operations.md"
 """The mend of a database that is behind what a gateway has seen of it: what is told of that is told once."""
+_SECRETS = "ASSENT_SECRET=new,old"
+_NOT_HELD = "{org}: the trail was not held against the rows: they are sealed with another secret"
 _SETTLED_WITHIN = timedelta(minutes=5)
 _DECIDED_WITHIN = timedelta(days=1)  # by the people of a service that asks its own
 _MOST = 500
@@ -71,9 +73,10 @@ async def look_at_database(store: Store, settings: Settings) -> list[Finding]:
 async def look_at_records(store: Store, book: PolicyBook, org: str, *, head_file: Path | None) -> list[Finding]:
     """Look at what the rows of one org say. `head_file`: where a gateway notes how far the trail has come."""
     policy = book.current(org).policy
+    why = await _foreign(store, org)
     return [
-        *await _look(org, _secret(store, org)),
-        *await _trail(store, org, head_file),
+        *([error(why, _SECRETS)] if why is not None else await _look(org, _secret(store, org))),
+        *([warning(_NOT_HELD.format(org=org), _SECRETS)] if why is not None else await _trail(store, org, head_file)),
         *await _look(org, _executor(store, policy)),
         *await _look(org, _factors(store, policy)),
         *await _look(org, _owed(store, org)),
@@ -149,14 +152,16 @@ async def _trail(store: Store, org: str, head_file: Path | None) -> list[Finding
     return [ok(f"{org}: the trail is unbroken, {found.seen} events, and the rows say the same")] if found.seen else []
 
 
+async def _foreign(store: Store, org: str) -> str | None:
+    given = store.seals.key_ids if store.seals is not None else None
+    return why_foreign(org, await store.read(list_seal_ids, org=org), given) if given is not None else None
+
+
 async def _secret(store: Store, org: str) -> list[Finding]:
-    """Say whether the rows were sealed with the secret that is given, and which keys hang on an older one."""
+    """Say which keys hang on an older secret than the newest that is given."""
     seals = store.seals
     if seals is None:
         return []
-    known = await store.read(list_seal_ids, org=org)
-    if known and not set(known) & set(seals.key_ids):
-        return [error(foreign(org, known, seals.key_ids), "ASSENT_SECRET=new,old")]
     now = await store.read(lambda tx: tx.now(), org=org)
     live = [key for key in await store.read(list_keys, org=org, long=True) if key.live(now)]
     lost = [key.id for key in live if sealed_under(key) not in seals.key_ids]

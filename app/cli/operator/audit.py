@@ -36,7 +36,7 @@ def verify(
         typer.Option(metavar="DIR", help="where the files are that were cut off: walk from the first event"),
     ] = None,
 ) -> None:
-    """Walk the chain and hold the rows against it; exit 1 with the first place that does not fit, 2 if it is empty."""
+    """Walk the chain and hold the rows against it; exit 1 with the first place that does not fit, 2 if nothing was."""
     from app.cli.beside_database import beside_gateway, counted, read_settings, run_command
     from app.domain.text.visible import on_one_line
     from app.storage.engine.transaction import EVERY_ORG
@@ -52,6 +52,7 @@ def verify(
         settings = read_settings()
         path = head_file_of(settings.database_url, settings.state_dir)
         async with beside_gateway(config, org) as at:
+            await _refuse_foreign(at)
             verify_trail, progress = VerifyTrail(store=at.store, head_file=path), Progress()
             found = await verify_trail(
                 at.org, expect=wanted, segments=segments, tell=lambda seen: progress(seen, "events verified")
@@ -80,6 +81,15 @@ def verify(
             )
 
     run_command(walk())
+
+
+async def _refuse_foreign(at: Beside) -> None:
+    """End with 2 where ASSENT_SECRET is another one: rows that nobody can read are unlike every event."""
+    from app.cli.beside_database import foreign_secret
+
+    why = await foreign_secret(at.store, at.org)
+    if why is not None:
+        _refuse(f"nothing was verified: {why}")
 
 
 def _tell_cut(found: Verified, folder: Path | None) -> None:

@@ -100,14 +100,15 @@ def agree(replicas: Sequence[Replica], *, now: datetime) -> bool:
     return not differ(replicas, now=now)
 
 
-def unread_secrets(mine: Collection[str], others: Sequence[Replica], known: Collection[str]) -> set[str]:
+def unread_secrets(mine: Collection[str], others: Sequence[Replica], known: Sequence[str]) -> set[str]:
     """Return the ids of secrets that this gateway should accept and does not.
 
-    `known` are those that rows are sealed with: a stranger with another secret makes nobody else's wrong.
+    `known` are those that rows were sealed with, last the one that they are sealed with now: a stranger with another
+    secret makes nobody else's wrong.
     """
     lacking = {other.key_ids[0] for other in others} & set(known) - set(mine)
-    if known and not set(known) & set(mine):
-        lacking |= set(known)
+    if known and known[-1] not in mine:
+        lacking |= {known[-1]}
     return lacking
 
 

@@ -23,7 +23,9 @@ import structlog
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
+from app.domain.errors import UnavailableError
 from app.domain.identity.seals import BadTokenError, mac_under
+from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.identity.value_keys import Kept, list_value_keys, put_value_key, rewrap
 from app.storage.tables.columns import MISREAD
 
@@ -37,6 +39,7 @@ log = structlog.get_logger(__name__)
 
 DESTROYED = "its values went with the org's value key, which was destroyed"
 UNREADABLE = "its values cannot be read: they were changed or moved, or their key is another secret's"
+_OF_ANOTHER = "what is kept is encrypted under another secret than ASSENT_SECRET has: see `assent doctor`"
 _EMPTY = frozenset({None, "", "[]", "{}"})
 """What says nothing, and stays as it is."""
 _VALUE = re.compile(r"e1\.([1-9][0-9]{0,8})\.")
@@ -110,7 +113,11 @@ class Vault:
         self.shown: OrderedDict[str, object] = OrderedDict()
 
     def newest(self, tx: Tx, org: str) -> ValueKey:
-        """Return the key that an org's values are encrypted with; it is made if there is none that can be read."""
+        """Return the key that an org's values are encrypted with; it is made if there is none that can be read.
+
+        Raises UnavailableError where there is one under the secret that rows are sealed with now, and that is not ours:
+        a second key beside it would split what is kept over two secrets.
+        """
         known = self._newest.get(org)
         if known is not None:
             return known
@@ -118,6 +125,8 @@ class Vault:
         found = self._learnt(tx, org, kept)
         if found:
             newest = found[-1]
+        elif any(each.wrapped for each in kept) and not set(list_seal_ids(tx)[-1:]) & set(self._seals.key_ids):
+            raise UnavailableError(_OF_ANOTHER)
         else:
             newest = ValueKey.new(org, kept[-1].number + 1 if kept else 1)
             put_value_key(tx, org, Kept(newest.number, newest.wrapped(self._seals)))

@@ -37,9 +37,9 @@ log = structlog.get_logger(__name__)
 
 _PAGE = 200
 FOREIGN = (
-    "the rows of {org} were sealed with the secrets {known}, and ASSENT_SECRET has {given}: its keys are not known "
-    "and its open requests are refused. Give the old secret behind the new one, separated by a comma; if it is lost: "
-    "assent reseal"
+    "the rows of {org} were sealed with the secrets {known}, the last one now, and ASSENT_SECRET has {given}: its keys "
+    "are not known and its open requests are refused. Give that one behind the one that is to seal from now on, "
+    "separated by a comma; if it is lost: assent reseal"
 )
 
 
@@ -63,17 +63,17 @@ class SealStanding:
 
         Only the very first time is anything sealed as it is. Were the memory of it taken away, the trail still has it.
         """
-        await self._seal_rows(org)
-        await self._encrypt(org)
-
-    async def _seal_rows(self, org: str) -> None:
         given = self._seals.key_ids
         known = await self._store.read(list_seal_ids, org=org)
-        if given[0] in known:
+        why = why_foreign(org, known, given)
+        if why is not None:
+            log.critical("secret.foreign", org=org, why=why)
             return
-        if known and not set(known) & set(given):
-            log.critical("secret.foreign", org=org, why=foreign(org, known, given))
-            return
+        if known[-1:] != [given[0]]:
+            await self._seal_rows(org, known)
+        await self._encrypt(org)
+
+    async def _seal_rows(self, org: str, known: Sequence[str]) -> None:
         sealed = 0
         if not known:
             why = await self._why_not_first(org)
@@ -147,6 +147,7 @@ class SealStanding:
 
         What an open request carried may be lost with its secret: it is ended instead.
         """
+        await self._store.write(lambda tx: remember_secret(tx, self._seals.key_ids[0]), org=org)
         done = await self._seal_all(org, by=by)
         await self._remember(org, done.sealed, by=by, reason=reason)
         return done
@@ -205,6 +206,11 @@ def _is_as_said(org: str, request: ConfirmationRequest, events: Sequence[AuditEv
     return not faults
 
 
-def foreign(org: str, known: Sequence[str], given: Sequence[str]) -> str:
-    """Say that rows were sealed with other secrets than those that are given."""
+def why_foreign(org: str, known: Sequence[str], given: Sequence[str]) -> str | None:
+    """Say that rows are sealed with another secret than those that are given; None: they are not.
+
+    The last of the known ones counts: keys and values hang on it, whatever else was given before.
+    """
+    if not known or known[-1] in given:
+        return None
     return FOREIGN.format(org=org, known=", ".join(known), given=", ".join(given))

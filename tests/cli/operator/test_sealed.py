@@ -128,6 +128,12 @@ async def test_an_operator_ends_what_stands_when_the_secret_is_lost_and_seals_it
     verified = await to_thread(desk, "audit", "verify", "--org", "acme", "-c", str(config))
     assert verified.exit_code == 0, verified.output
     monkeypatch.setenv("ASSENT_SECRET", NEW)
+    verified = await to_thread(desk, "audit", "verify", "--org", "acme", "-c", str(config))
+    assert (verified.exit_code, verified.stdout) == (2, "")
+    assert verified.stderr.startswith("nothing was verified: the rows of acme were sealed with the secrets ")
+    looked = (await to_thread(desk, "doctor", "-c", str(config))).output
+    assert "acme: the trail was not held against the rows: they are sealed with another secret" in looked
+    assert "the trail is broken" not in looked
     done = await to_thread(desk, *words, "--org", "acme")
     assert done.exit_code == 0, done.output
     assert "acme: 4 open requests ended: what they carried is lost with the secret" in done.stdout

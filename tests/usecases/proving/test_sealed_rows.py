@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
+from app.domain.errors import UnavailableError
 from app.domain.lifecycle.replayed import Replayed
 from app.domain.lifecycle.replayed_org import play
 from app.domain.trail.audit import Kind, Record
@@ -199,6 +200,7 @@ async def test_whoever_takes_the_memory_of_sealing_away_has_no_row_sealed_anew(
         request = await g.ask("by_api", {"n": 1})
         await g.decide(request)
         agent = g.keys["acme/agent:shop"]
+        await g.quiet()
         stranger = await to_thread(Stranger, g)
     [known] = stranger.ask("SELECT seq FROM audit_events WHERE kind = 'secret.known' AND org = 'acme'")
     stranger(
@@ -226,6 +228,7 @@ async def test_what_is_sealed_the_first_time_is_what_its_events_say(
     async with open_gateway(database_url, config, platform) as g:
         changed, kept = await g.ask("by_api", {"n": 1}), await g.ask("by_api", {"n": 2})
         agent = g.keys["acme/agent:shop"]
+        await g.quiet()
         stranger = await to_thread(Stranger, g)
         events, _ = await g.container.read.trail("acme", after=-1, most=100)
     await to_thread(stranger.rewrite, [event for event in events if event.record.kind != "secret.known"])
@@ -273,6 +276,45 @@ async def test_a_secret_is_rotated_with_both_at_a_time_and_no_key_or_request_end
         async with open_gateway(database_url, config, platform, secret="a-third-master-secret-of-the-tests-0123") as g:
             assert [row["n"] for row in g.rows("SELECT count(*) AS n FROM secret_ids WHERE org = 'acme'")] == [2]
     assert {line["org"] for line in logs if line["event"] == "secret.foreign"} == {"acme", "globex"}
+
+
+@requirement("S-63", "S-67")
+async def test_a_retired_secret_alone_is_another_one_and_a_rotation_back_has_both(
+    database_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    keys: dict[str, str] = {}
+    asked = SECRET + NEW
+    for secret in (SECRET, f"{NEW},{SECRET}", NEW):
+        async with open_gateway(database_url, config, platform, secret=secret) as g:
+            g.keys.update(keys)
+            request = await g.ask("by_api", {"n": SECRET + secret})
+            if secret != NEW:  # nothing that is open hangs on a secret that goes
+                assert (await g.decide(request, "deny")).status_code == 200
+            await g.key("alice@acme.example")
+            keys = dict(g.keys)
+            await g.container.replicas()
+            g.container.replicas.check()
+    with capture_logs() as logs:
+        async with open_gateway(database_url, config, platform, secret=SECRET) as g:
+            await g.container.replicas()
+            with pytest.raises(UnavailableError, match="secret"):
+                g.container.replicas.check()
+            with pytest.raises(UnavailableError, match="another secret"):
+                await g.container.services.payees.add("acme", "Globex", account="DE02 1203 0000 0000 4711", by="cli")
+            assert [row["n"] for row in g.rows("SELECT count(*) AS n FROM value_keys WHERE org = 'acme'")] == [1]
+    assert {line["org"] for line in logs if line["event"] == "secret.foreign"} == {"acme", "globex"}
+    for secret in (f"{SECRET},{NEW}", SECRET):
+        with capture_logs() as logs:
+            async with open_gateway(database_url, config, platform, secret=secret) as g:
+                g.keys.update(keys)
+                assert (await g.decide(request, "deny")).status_code == 200
+                assert (await g.read(request))["arguments"]["n"] == asked
+                asked = secret
+                request = await g.ask("by_api", {"n": asked})
+        assert not {"secret.foreign", "request.forged"} & {line["event"] for line in logs}
+    async with open_gateway(database_url, config, platform, secret=SECRET) as g:
+        _, fault = await g.verify()
+        assert fault is None
 
 
 @requirement("S-63")
