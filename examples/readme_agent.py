@@ -11,6 +11,7 @@ async def main() -> None:
     async with AsyncGateway(url, os.environ["ASSENT_KEY"], session="order-4711") as gateway:
         # The session names this run, call_id this payment of it. Killed and started again within a day, the agent finds
         # the same request. It goes on waiting, runs what was approved meanwhile, or is given what ran: never a second.
+        # What a rule allows unasked (small amounts, in this file) is no request, and runs as often as it is called.
         @guarded(gateway, tool="oa__purchase_pay", call_id="INV-1042")
         async def pay(payee: str, amount: int, currency: str, invoice: str) -> str:
             # Runs once, with the approved arguments. The grant is the bank's idempotency key; None: a rule allowed it.

@@ -184,7 +184,8 @@ def _new_account(values: Mapping[str, str], language: Language) -> str:
 
 
 def _duplicate(values: Mapping[str, str], language: Language) -> str:
-    key = "duplicate" if "at" not in values else "duplicate.paid" if "paid" in values else "duplicate.asked"
+    how = next((each for each in ("paid", "allowed") if each in values), "asked")
+    key = "duplicate" if "at" not in values else f"duplicate.{how}"
     reference = values["reference"]
     return _say(
         language,

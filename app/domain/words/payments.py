@@ -15,6 +15,8 @@ EN: Mapping[str, str] = {
     "caution.duplicate": "Looks like a duplicate: {amount} to {payee}{reference} is twice in this call.",
     "caution.duplicate.asked": "Looks like a duplicate: {amount} to {payee}{reference} was asked for on {at}.",
     "caution.duplicate.paid": "Looks like a duplicate: {amount} to {payee}{reference} was paid on {at}.",
+    "caution.duplicate.allowed": "Looks like a duplicate: {amount} to {payee}{reference} was let through unasked on {at}; "
+    "whether it was paid is not known.",
     "caution.duplicate.reference": ", reference {reference},",
     "caution.over_budget": "{over} {currency} over budget {budget}{payee}: {spent} of {limit} used in {span}, "
     "this adds {adds}.",
@@ -51,6 +53,7 @@ ZH: Mapping[str, str] = {
     "caution.duplicate": "疑似重复付款：本次调用中有两笔 {amount} 付给 {payee}{reference}。",
     "caution.duplicate.asked": "疑似重复付款：{at} 已申请过 {amount} 付给 {payee}{reference}。",
     "caution.duplicate.paid": "疑似重复付款：{at} 已支付过 {amount} 给 {payee}{reference}。",
+    "caution.duplicate.allowed": "疑似重复付款：{at} 已直接放行 {amount} 付给 {payee}{reference}，是否付出未知。",
     "caution.duplicate.reference": "（单号 {reference}）",
     "caution.over_budget": "超出预算 {budget}{payee} {over} {currency}：{span}内已用 {spent} / {limit}，"
     "本次再加 {adds}。",

@@ -59,7 +59,7 @@ class Earlier(Struct, frozen=True, kw_only=True):
     currency: str
     reference: str | None
     at: datetime
-    request_id: str | None
+    request_id: str | None  # none: nobody was asked, and nobody reports what became of it
     succeeded: bool
 
 
@@ -188,7 +188,7 @@ def list_alike(tx: Tx, payments: Sequence[Payment], *, since: datetime, instead_
             reference=_readable(tx, row["reference"], row["id"]),
             at=from_us(row["at"]),
             request_id=row["request_id"],
-            succeeded=row["request_id"] is None or row["state"] == State.SUCCEEDED,
+            succeeded=row["state"] == State.SUCCEEDED,
         )
         for row in rows
     ]

@@ -80,7 +80,7 @@ def duplicates(tx: Tx, judged: Judged, *, now: datetime, instead_of: str) -> Ite
             values = {
                 "at": instant_text(before.at.replace(second=0, microsecond=0), judged.policy.zone),
                 "request": before.request_id or "",
-                **({"paid": "yes"} if before.succeeded else {}),
+                **({"paid": "yes"} if before.succeeded else {"allowed": "yes"} if before.request_id is None else {}),
             }
             yield Caution(kind=CautionKind.DUPLICATE, values={**_told(judged, payment), **values})
         elif any(_is_same(payment.reference, each.reference) for each in seen[key]):
