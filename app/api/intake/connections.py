@@ -1,28 +1,40 @@
 """Connections: how many there may be, and how long one may take to say what it wants.
 
-Anybody can open a connection, and a process has only so many. So the head of a call has its time and its size, and
-where the last place is taken, those go that have been asking for nothing for longest: whoever says at once what he
-wants is never among them. Nothing here waits for anybody, and a call that is being answered is never cut.
+Anybody can open a connection, and a process has only so many. So the head of a call has its time and its size, and so
+has a body that goes on after its answer; where the last place is taken, those go that have been asking for nothing for
+longest: whoever says at once what he wants is never among them. Nothing here waits for anybody, and a call that is
+being answered is never cut.
+
+What is no call of HTTP is answered with a problem document. Whoever is still sending then would lose it with the
+connection, so that one is ended on our side alone, and what still comes is thrown away for a moment.
 """
 
 from __future__ import annotations
 
 import asyncio
 import resource
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 import structlog
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from app.api.wire.problems import render_problem
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
     from uvicorn.server import ServerState
 
 HEAD_SECONDS = 10.0
-"""How long the head of a call may take, from its first byte, or from the connection's beginning."""
+"""How long the head of a call may take, from its first byte, or from the connection's beginning; and what is left of a
+body once its call was answered."""
 
 HEAD_BYTES = 64 * 1024
 """How much of a head is taken in. A key, an idempotency key and a platform's signature have 2 KiB together."""
+
+LEAVING_SECONDS = 2.0
+LEAVING_BYTES = 1024 * 1024
+"""What is thrown away of whoever still sends after an answer that ends the connection."""
 
 _FOR_THE_REST = 128
 """Files that a process needs besides its connections: the database, platforms, hooks, logs."""
@@ -75,6 +87,11 @@ class Corked:
         self._send()
         self._transport.close()
 
+    def end(self) -> None:
+        """Send what was written, and nothing more; what comes is still read."""
+        self._send()
+        self._transport.write_eof()
+
     def __getattr__(self, name: str) -> Any:
         """All else is the transport's own."""
         return getattr(self._transport, name)
@@ -87,6 +104,9 @@ class Connection(HttpToolsProtocol):
     in_head = True
     """Whether it is to say what it wants: from the first byte of a head to its last, and before the first head."""
     head_bytes = 0
+    refused = False
+    """Whether what came was no call, and was answered so: nothing is read of it any more."""
+    wrong = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; somebody else may have to go."""
@@ -97,9 +117,12 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Take what came: of a head no more than its bound, of the body that came along with it all there is."""
         while self.in_head and data:
+            if self.refused:
+                self._throw_away(data)
+                return
             part = data[: HEAD_BYTES - self.head_bytes]
             if not part:
-                self.transport.close()
+                self._refuse(431, "headers_too_large", f"the head of a call may have {HEAD_BYTES} bytes")
                 return
             data = data[len(part) :]
             self.head_bytes += len(part)
@@ -115,9 +138,53 @@ class Connection(HttpToolsProtocol):
         self.in_head, self.head_bytes, self.since = True, 0, self.loop.time()
 
     def on_headers_complete(self) -> None:
-        """End a head: from here on it is a call."""
+        """End a head: from here on it is a call. Raises ValueError, which is answered 400 (RFC 9112, 3.2)."""
+        hosts = [value for name, value in self.headers if name == b"host"]
+        if len(hosts) != 1 and (hosts or self.parser.get_http_version() != "1.0"):
+            self.wrong = "there is no Host header" if not hosts else "there is more than one Host header"
+            raise ValueError(self.wrong)
         self.in_head = False
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """End a body, also one that nobody waits for any more."""
+        super().on_message_complete()
+        self.cycle.more_body = False
+
+    def on_response_complete(self) -> None:
+        """End an answer: from here on what is left of the body has its time."""
+        if self.cycle.more_body:
+            self.since = self.loop.time()
+        super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP."""
+        self._refuse(400, "bad_http", self.wrong or msg)
+
+    def _refuse(self, status: int, code: str, detail: str) -> None:
+        """Answer what is no call, and end the connection."""
+        answer = render_problem(status, code, HTTPStatus(status).phrase, detail, "")
+        heads = b"".join(b"%b: %b\r\n" % head for head in answer.raw_headers)
+        self.transport.write(b"%b%bconnection: close\r\n\r\n%b" % (STATUS_LINE[status], heads, answer.body))
+        if self.answering:  # that answer has not gone out yet, and is none to what came after it
+            self.transport.close()
+            return
+        self.refused = self.in_head = True
+        self.since, self.head_bytes = self.loop.time(), 0
+        cast("Corked", self.transport).end()
+
+    def _throw_away(self, data: bytes) -> None:
+        self.head_bytes += len(data)
+        if self.head_bytes > LEAVING_BYTES:
+            self.transport.abort()
+
+    def is_late(self, now: float) -> bool:
+        """Whether its time is up."""
+        if self.refused:
+            return self.since < now - LEAVING_SECONDS
+        if self.answering or self.since >= now - HEAD_SECONDS:
+            return False
+        return self.in_head or cast("RequestResponseCycle", self.cycle).more_body
 
     @property
     def answering(self) -> bool:
@@ -160,11 +227,11 @@ class ConnectionWatch:
         self._looking = asyncio.get_running_loop().call_later(_LOOK_EVERY, self._look)
 
     def _look(self) -> None:
-        """Close those whose head has not come in its time."""
+        """Close those whose head, or the rest of whose body, has not come in its time."""
         self._looking = None
-        late = asyncio.get_running_loop().time() - HEAD_SECONDS
+        now = asyncio.get_running_loop().time()
         for each in list(self._open):
-            if isinstance(each, Connection) and each.in_head and each.since < late and not each.answering:
+            if isinstance(each, Connection) and each.is_late(now):
                 each.transport.abort()
         if self._open:
             self._look_again()

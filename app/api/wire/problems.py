@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import structlog
@@ -14,7 +15,7 @@ from app.domain.errors import AssentError
 from app.usecases.proving.note_refusals import Attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.applications import Starlette
     from starlette.requests import Request
@@ -85,20 +86,23 @@ def problem(error: AssentError, instance: str) -> Response:
     headers: dict[str, str] = {}
     if status in {429, 503} or isinstance(error, errors.LockedError):
         headers["Retry-After"] = str(error.more.get("retry_after", 1))
+    if status == 408:  # what is left of the body would be in the way of the next call
+        headers["Connection"] = "close"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return _render(status, error.code, type(error).title(), error.detail, instance, more, headers)
+    return render_problem(status, error.code, type(error).title(), error.detail, instance, more, headers)
 
 
-def _render(  # noqa: PLR0917 - the members of a problem document
+def render_problem(  # noqa: PLR0917 - the members of a problem document
     status: int,
     code: str,
     title: str,
     detail: str,
     instance: str,
-    more: dict[str, object],
+    more: Mapping[str, object] = MappingProxyType({}),
     headers: dict[str, str] | None = None,
 ) -> Response:
+    """Render a problem document (RFC 9457)."""
     body = {
         **more,
         "type": f"urn:assent:problem:{code}",
@@ -124,7 +128,7 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for exactly this class
     headers = dict(error.headers or {})
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http")
-    return _render(error.status_code, code, str(error.detail), str(error.detail), request.url.path, {}, headers)
+    return render_problem(error.status_code, code, str(error.detail), str(error.detail), request.url.path, {}, headers)
 
 
 async def _vanished(request: Request, error: Exception) -> Response:
@@ -136,7 +140,7 @@ async def _vanished(request: Request, error: Exception) -> Response:
 async def _unknown(request: Request, error: Exception) -> Response:
     log.error("request.crashed", path=request.url.path, exc_info=error)
     detail = "This is our fault. Nothing was approved or executed because of it."
-    return _render(500, "internal", "Internal error", detail, request.url.path, {})
+    return render_problem(500, "internal", "Internal error", detail, request.url.path)
 
 
 _HANDLERS: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {

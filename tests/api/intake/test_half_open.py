@@ -14,7 +14,14 @@ import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from app.api.intake.connections import HEAD_BYTES, HEAD_SECONDS, Connection, ConnectionWatch
+from app.api.intake.connections import (
+    HEAD_BYTES,
+    HEAD_SECONDS,
+    LEAVING_BYTES,
+    LEAVING_SECONDS,
+    Connection,
+    ConnectionWatch,
+)
 from app.api.wire import bodies
 from app.api.wire.bodies import Arrivals, Unproven, looks_signed
 from app.clock import SystemClock
@@ -119,7 +126,7 @@ async def _who_vanishes_is_no_error(gateway: Gateway) -> None:
         for stranger in vanishing:
             stranger.vanish()
     async with strangers(gateway, 1, "GET / HTTP/1.1\r\nx: " + "y" * (3 * HEAD_BYTES)) as [endless]:
-        assert await asyncio.wait_for(endless.ended(), 30) == b""
+        assert (await asyncio.wait_for(endless.ended(), 30)).startswith(b"HTTP/1.1 431 ")
     assert (await gateway.call("payer", "GET", "/readyz")).status_code == 200
     assert "Traceback" not in gateway.log.read_text()
     assert gateway.log.stat().st_size - written < 20_000
@@ -172,13 +179,19 @@ class _Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__({"peername": ("127.0.0.1", 5), "sockname": ("127.0.0.1", 6)})
         self.answers = asyncio.Queue[bytes]()
-        self.closed = False
+        self.closed = self.aborted = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.answers.put_nowait(bytes(data))
 
     def close(self) -> None:
         self.closed = True
+
+    def write_eof(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.closed = self.aborted = True
 
     def is_closing(self) -> bool:
         return self.closed
@@ -197,8 +210,14 @@ async def _says_how_much(_: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": f"{size} bytes".encode()})
 
 
-def _connected() -> tuple[Connection, _Wire]:
-    config = Config(_says_how_much, http="httptools", ws="none", lifespan="off", log_config=None)
+async def _says_no(_: Any, receive: Any, send: Any) -> None:
+    del receive
+    await send({"type": "http.response.start", "status": 401, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _connected(app: Any = _says_how_much) -> tuple[Connection, _Wire]:
+    config = Config(app, http="httptools", ws="none", lifespan="off", log_config=None)
     config.load()
     protocol = ConnectionWatch(3).protocol()
     made = protocol(config=config, server_state=ServerState(), app_state={})
@@ -220,7 +239,28 @@ async def test_a_head_without_end_is_cut_off_however_it_comes(part: int) -> None
         if not wire.closed:
             made.data_received(b"x" * part)
     assert wire.closed
-    assert made.head_bytes <= HEAD_BYTES
+    assert (await asyncio.wait_for(wire.answers.get(), 5)).startswith(b"HTTP/1.1 431 ")
+    assert made.head_bytes <= LEAVING_BYTES
+    assert not made.is_late(asyncio.get_running_loop().time() + LEAVING_SECONDS - 1)
+    assert made.is_late(asyncio.get_running_loop().time() + LEAVING_SECONDS)
+    for _ in range(LEAVING_BYTES // part + 1):
+        made.data_received(b"x" * part)
+    assert wire.aborted, "what is thrown away has a bound"
+
+
+@requirement("S-65")
+async def test_what_is_left_of_a_body_after_its_answer_has_its_time_and_no_longer() -> None:
+    made, wire = _connected(_says_no)
+    call = _post(b"body")
+    made.data_received(call[:-2])
+    await asyncio.wait_for(wire.answers.get(), 5)
+    later = asyncio.get_running_loop().time() + HEAD_SECONDS
+    assert not made.is_late(later - 1)
+    assert made.is_late(later)
+    made.data_received(call[-2:])
+    assert not made.is_late(later + 1), "all of it came: the connection is kept for the next call"
+    made.data_received(_post(b"body"))
+    assert (await asyncio.wait_for(wire.answers.get(), 5)).startswith(b"HTTP/1.1 401 ")
 
 
 @requirement("S-65", "S-08")
