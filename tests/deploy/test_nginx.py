@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
+from app.api.wire.bodies import MOST_BYTES, MOST_BYTES_OF_A_MOMENT
+from app.domain.request.host_event import MOST_SENT
+from app.settings import Settings
 from tests.deploy.programs import needs, place_of
 from tests.fixtures import forked
 from tests.fixtures.gateway import SECRET
@@ -27,6 +30,7 @@ pytestmark = [pytest.mark.process, needs("nginx")]
 
 LINK = "a-code-of-a-card"
 KEY = "ak_somebodys_key"
+TOKEN = "the-operations-token-of-this-test"
 FROM = "a-page-that-led-here"
 CALLER, INGRESS_SAYS = "127.0.0.7", "203.0.113.9"
 
@@ -53,6 +57,7 @@ class Behind:
             "ASSENT_DATABASE_URL": url,
             "ASSENT_LOG_FORMAT": "json",
             "ASSENT_TRUSTED_PROXIES": "127.0.0.1",
+            "ASSENT_OPERATIONS_TOKEN": TOKEN,
         }
 
     def log(self, name: str) -> str:
@@ -84,7 +89,8 @@ class Behind:
         temporary = "".join(
             f"{each}_temp_path {self.folder};\n" for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         )
-        whole = f"pid {self.folder}/pid;\ndaemon off;\nevents {{}}\nhttp {{\n{temporary}{ours}\n}}\n"
+        user = "user root;\n" if os.geteuid() == 0 else ""  # so that large bodies go into this folder
+        whole = f"{user}pid {self.folder}/pid;\ndaemon off;\nevents {{}}\nhttp {{\n{temporary}{ours}\n}}\n"
         (self.folder / "nginx.conf").write_text(whole)
         words = [place_of("nginx"), "-p", str(self.folder), "-c", "nginx.conf"]
         with (self.folder / "access.log").open("w") as out, (self.folder / "error.log").open("w") as err:
@@ -97,11 +103,17 @@ class Behind:
 
     async def ask(self, path: str, **headers: str) -> httpx2.Response:
         """Ask as a stranger at an address of their own, who says to come from elsewhere."""
-        line = httpx2.AsyncHTTPTransport(local_address=CALLER)
-        async with httpx2.AsyncClient(
-            base_url=f"http://127.0.0.1:{self.port}", transport=line, timeout=HANGS
-        ) as client:
+        async with self._client() as client:
             return await client.get(path, headers={"X-Forwarded-For": INGRESS_SAYS, **headers})
+
+    async def post(self, path: str, size: int) -> httpx2.Response:
+        """Send a body as that stranger."""
+        async with self._client() as client:
+            return await client.post(path, content=b"x" * size)
+
+    def _client(self) -> httpx2.AsyncClient:
+        line = httpx2.AsyncHTTPTransport(local_address=CALLER)
+        return httpx2.AsyncClient(base_url=f"http://127.0.0.1:{self.port}", transport=line, timeout=HANGS)
 
     async def up(self) -> None:
         """Wait until the gateway answers through nginx."""
@@ -147,3 +159,44 @@ async def test_no_log_holds_a_link_s_code_or_a_key_and_callers_have_their_own_ad
     for name in ("access.log", "error.log", "gateway.log"):
         for hidden in (LINK, KEY, FROM):
             assert hidden not in behind.log(name), name
+
+
+def _problem(said: httpx2.Response) -> tuple[int, str]:
+    assert said.headers["content-type"] == "application/problem+json"
+    told = said.json()
+    assert set(told) == {"type", "title", "status", "detail", "instance", "code"}
+    assert told["status"] == said.status_code
+    assert told["type"] == f"urn:assent:problem:{told['code']}"
+    return told["status"], told["code"]
+
+
+async def test_strangers_are_told_nothing_of_the_gateways_and_every_error_as_a_problem(behind: Behind) -> None:
+    has_it = {"Authorization": f"Bearer {TOKEN}"}
+    with behind.gateway() as gateway, behind.nginx():
+        await behind.up()
+        assert (await behind.ask("/readyz")).json() == {"status": "ready"}
+        assert "replicas" in (await behind.ask("/readyz", **has_it)).json()
+        assert _problem(await behind.ask("/openapi.json")) == (401, "unauthenticated")
+        assert (await behind.ask("/openapi.json", **has_it)).status_code == 200
+        assert [_problem(await behind.ask("/metrics", **more)) for more in ({}, has_it)] == [(404, "not_found")] * 2
+        gateway.kill()
+        gateway.wait(HANGS)
+        assert _problem(await behind.ask("/v1/requests")) == (502, "bad_gateway")
+
+
+async def test_the_proxy_takes_what_a_gateway_takes(behind: Behind) -> None:
+    most = MOST_BYTES_OF_A_MOMENT
+    with behind.gateway(), behind.nginx():
+        await behind.up()
+        # Who has no key is refused by the gateway before it reads the body; the proxy has then taken all of it.
+        assert _problem(await behind.post("/v1/requests", most)) == (401, "unauthenticated")
+        assert _problem(await behind.post("/v1/requests", most + 1)) == (413, "too_large")
+
+
+def test_its_bound_is_the_largest_of_the_gateway_s() -> None:
+    ours = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
+    [megabytes] = re.findall(r"^\s*client_max_body_size (\d+)m;", ours, re.MULTILINE)
+    [bound] = [each.le for each in Settings.model_fields["max_call_bytes"].metadata if hasattr(each, "le")]
+    largest = max(MOST_BYTES, MOST_BYTES_OF_A_MOMENT, bound + MOST_SENT)
+    assert int(megabytes) * 1024 * 1024 == largest
+    assert f"The body may have {largest} bytes" in ours

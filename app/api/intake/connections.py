@@ -22,6 +22,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from app.api.wire.problems import render_problem
 
 if TYPE_CHECKING:
+    from httptools import HttpRequestParser
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
     from uvicorn.server import ServerState
 
@@ -140,7 +141,7 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """End a head: from here on it is a call. Raises ValueError, which is answered 400 (RFC 9112, 3.2)."""
         hosts = [value for name, value in self.headers if name == b"host"]
-        if len(hosts) != 1 and (hosts or self.parser.get_http_version() != "1.0"):
+        if len(hosts) != 1 and (hosts or cast("HttpRequestParser", self.parser).get_http_version() != "1.0"):
             self.wrong = "there is no Host header" if not hosts else "there is more than one Host header"
             raise ValueError(self.wrong)
         self.in_head = False
@@ -184,7 +185,7 @@ class Connection(HttpToolsProtocol):
             return self.since < now - LEAVING_SECONDS
         if self.answering or self.since >= now - HEAD_SECONDS:
             return False
-        return self.in_head or cast("RequestResponseCycle", self.cycle).more_body
+        return self.in_head or self.cycle.more_body
 
     @property
     def answering(self) -> bool:

@@ -14,6 +14,8 @@ from app.domain.trail.replicas import Matter
 if TYPE_CHECKING:
     from app.api.wire.services import Services
 
+_UNREADY = "not ready: the log says why, and so does this, to whoever sends the operations' token along"
+
 
 def health_router(c: Services) -> Router:
     """Build the routes."""
@@ -30,23 +32,16 @@ def health_router(c: Services) -> Router:
         """The process can do its work: the database answers, its own files and secret are in order, it is not stopping.
 
         In what gateways differ, and which channels nothing reaches, is said beside it; only what makes this very one
-        unfit makes it unready.
+        unfit makes it unready. Where a token guards the figures, only its holder is told more than the status.
         """
-        del request
-        if c.waiters.stopping:
-            raise UnavailableError("stopping")
-        await c.read.answers()
-        c.schema.check()
-        c.replicas.check()
-        seen = c.replicas.seen
-        differ = {each.matter.value: each.listed for each in seen.differences if each.matter is not Matter.REFUSED}
-        refused = [name for each in seen.differences if each.matter is Matter.REFUSED for name in sorted(each.values)]
-        if refused:  # by whom alone: why repeats the file, and anybody may read this
-            differ[Matter.REFUSED.value] = refused
-        cut_off = [trouble.channel for trouble in c.renew_access.troubles if trouble.lost]
-        more = {**({"differ": differ} if differ else {}), **({"cut_off": cut_off} if cut_off else {})}
-        more |= {"newer_schema": c.schema.newer} if c.schema.newer else {}
-        return answer({"status": "ready", "replicas": seen.live, **more})
+        told = c.access.is_operations(request)
+        try:
+            await _check(c)
+        except UnavailableError as error:
+            if told:
+                raise
+            raise UnavailableError(_UNREADY, retry_after=error.more.get("retry_after", 1)) from None
+        return answer({"status": "ready", **(_beside(c) if told else {})})
 
     @router.get("/metrics")
     async def metrics(request: Request) -> Response:
@@ -75,3 +70,25 @@ def health_router(c: Services) -> Router:
         return Response(text, media_type="text/plain; version=0.0.4")
 
     return router
+
+
+async def _check(c: Services) -> None:
+    """Raise UnavailableError if this gateway cannot do its work."""
+    if c.waiters.stopping:
+        raise UnavailableError("stopping")
+    await c.read.answers()
+    c.schema.check()
+    c.replicas.check()
+
+
+def _beside(c: Services) -> dict[str, object]:
+    """Return what is said beside that a gateway is ready."""
+    seen = c.replicas.seen
+    differ = {each.matter.value: each.listed for each in seen.differences if each.matter is not Matter.REFUSED}
+    refused = [name for each in seen.differences if each.matter is Matter.REFUSED for name in sorted(each.values)]
+    if refused:  # by whom alone: why repeats the file, and where no token is set anybody may read this
+        differ[Matter.REFUSED.value] = refused
+    cut_off = [trouble.channel for trouble in c.renew_access.troubles if trouble.lost]
+    more = {**({"differ": differ} if differ else {}), **({"cut_off": cut_off} if cut_off else {})}
+    more |= {"newer_schema": c.schema.newer} if c.schema.newer else {}
+    return {"replicas": seen.live, **more}

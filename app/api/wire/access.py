@@ -51,11 +51,21 @@ class Access:
 
     def to_operations(self, request: Request) -> None:
         """Let a call see the gateway's figures and its description. Raises UnauthenticatedError, TooManyError."""
-        scheme, _, text = _authorization(request).partition(" ")
-        given = text.strip() if scheme.lower() == "bearer" else ""
-        if self._operations and not hmac.compare_digest(given.encode(), self._operations.encode()):
-            self._strangers.take(request.client.host if request.client else "?")
+        if not self.is_operations(request):
+            if not _authorization(request):  # whoever guesses is paced already
+                self._strangers.take(_source(request))
             raise UnauthenticatedError
+
+    def is_operations(self, request: Request) -> bool:
+        """Say whether a call may see them. Raises TooManyError: an address has few guesses."""
+        given = _authorization(request)
+        scheme, _, text = given.partition(" ")
+        token = text.strip() if scheme.lower() == "bearer" else ""
+        if not self._operations or hmac.compare_digest(token.encode(), self._operations.encode()):
+            return True
+        if given:
+            self._strangers.take(_source(request))
+        return False
 
     async def still_holds(self, request: Request) -> bool:
         """Say whether the key of a call that is still being answered works yet."""
@@ -69,11 +79,10 @@ class Access:
         """Return the caller's key. Raises UnauthenticatedError, WrongScopeError, TooManyError, NotFoundError."""
         given = _authorization(request)
         scheme, _, text = given.partition(" ")
-        source = request.client.host if request.client else "?"
         try:
             key = await self._keys.authenticate(text.strip() if scheme.lower() == "bearer" else "")
         except UnauthenticatedError:
-            self._strangers.take(source)
+            self._strangers.take(_source(request))
             raise UnauthenticatedError(_what_is_wrong(scheme, text)) from None
         request.state.key = key
         self._pace.take(key.id)
@@ -92,6 +101,10 @@ def _what_is_wrong(scheme: str, text: str) -> str:
     if scheme.lower() != "bearer" or not text.strip():
         return "the Authorization header is not `Bearer ak_…`"
     return "this key is none of ours, or no longer: it is unknown, revoked, over, or of another ASSENT_SECRET"
+
+
+def _source(request: Request) -> str:
+    return request.client.host if request.client else "?"
 
 
 def _authorization(request: Request) -> str:

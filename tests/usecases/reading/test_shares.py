@@ -105,3 +105,25 @@ async def test_figures_are_open_unless_a_token_is_set(
             assert said.status_code == 401, wrong
         assert (await g.http.get(path, headers={"authorization": f"Bearer {token}"})).status_code == 200
         assert (await g.http.get("/readyz")).status_code == 200
+
+
+async def test_what_ready_tells_beside_its_status_is_for_whoever_has_the_token(
+    sqlite_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    token = "t" * 32
+    async with open_gateway(sqlite_url, config, platform, operations_token=SecretStr(token)) as g:
+        has_it = {"authorization": f"Bearer {token}"}
+        assert (await g.http.get("/readyz")).json() == {"status": "ready"}
+        assert "replicas" in (await g.http.get("/readyz", headers=has_it)).json()
+        (config / "acme.yaml").write_text("org: acme\ndefault: perhaps\n")
+        await g.container.configuration.use_if_changed()
+        unready, why = [await g.http.get("/readyz", headers=more) for more in ({}, has_it)]
+        assert (unready.status_code, why.status_code) == (503, 503)
+        assert "line 2" in why.json()["detail"]
+        assert "line" not in unready.text
+        assert unready.headers["retry-after"] == why.headers["retry-after"]
+        guesses = [
+            (await g.http.get("/readyz", headers={"authorization": f"Bearer {n}"})).status_code for n in range(30)
+        ]
+        assert {503, 429} == set(guesses), "nobody finds the token by trying"
+        assert (await g.http.get("/readyz")).status_code == 503, "a balancer is told as before"
