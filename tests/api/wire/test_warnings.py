@@ -12,12 +12,14 @@ import httpx2
 import pytest
 
 from app.cli.main import app
+from app.domain.request.caution import CautionKind
 from app.domain.text.language import Language
 from channels.feishu.card import render_card as render_feishu
 from channels.slack.card import render as render_slack
 from tests.fixtures.commands import Across, CliRunner
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.review_visits import Visitor
+from tests.places import ROOT
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -220,3 +222,21 @@ async def test_a_pause_is_warned_of_everywhere_and_agents_read_no_warning(
     assert after["warnings"][0]["kind"] == "paused"
     assert after["warnings"][1:] == before["warnings"]
     assert agents["warnings"] == [], "they are for people: what is known of payees is not the agent's to read"
+
+
+@requirement("S-69", "S-49")
+async def test_an_agent_is_told_why_people_are_asked_and_nothing_to_fit_below_it(g: Gateway) -> None:
+    asked = await g.ask("pay", CALL)
+    read = {who: await g.read(asked, who=who) for who in ("agent:shop", ALICE)}
+    kinds = ["first_payee", "over_budget", "off_hours"]
+    assert asked["warnings"] == read["agent:shop"]["warnings"] == []
+    assert [each["kind"] for each in read[ALICE]["warnings"]][:3] == kinds
+    for who, budget in {
+        "agent:shop": {"budget", "span"},
+        ALICE: {"budget", "span", "spent", "limit", "currency", "adds"},
+    }.items():
+        assert [each["kind"] for each in read[who]["cautions"]] == kinds
+        assert set(read[who]["cautions"][1]["values"]) == budget
+    assert asked["cautions"] == read["agent:shop"]["cautions"]
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    assert all(f"`{kind}`" in page for kind in CautionKind), "the page names each"
