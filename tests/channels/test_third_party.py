@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -46,9 +48,14 @@ class Office:
     def __init__(self, folder: Path) -> None:
         self.folder, self.site = folder, folder / "site"
         self.site.mkdir()
-        self.module = self.site / "assent_paper.py"
-        shutil.copy(PAPER / "assent_paper.py", self.module)
-        self.install("assent-paper", "paper = assent_paper:SPEC")
+        self.module = self.site / "assent_paper/__init__.py"
+        self.channel = self.site / "assent_paper/channel.py"
+        shutil.copytree(
+            PAPER / "assent_paper", self.site / "assent_paper", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        project = tomllib.loads((PAPER / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        [(kind, spec)] = project["entry-points"]["assent.channels"].items()
+        self.install(project["name"], f"{kind} = {spec}")
         self.config = folder / "assent.yaml"
         self.config.write_text(FILE.replace("FOLDER", str(folder)))
 
@@ -98,6 +105,21 @@ def test_an_installed_channel_is_found_by_its_entry_point(office: Office) -> Non
     checked = office.assent("config", "check")
     assert (checked.returncode, checked.stderr) == (0, "")
     assert "1 channel;" in checked.stdout
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(find_spec("hatchling") is None, reason="hatchling is not installed")
+def test_pip_installs_it_as_the_page_says(office: Office) -> None:
+    shutil.rmtree(office.site)
+    plain = ("--no-index", "--no-build-isolation", "--no-deps", "--no-compile", "--disable-pip-version-check")
+    done = office.run("-m", "pip", "install", *plain, "--target", str(office.site), str(PAPER))
+    assert done.returncode == 0, done.stdout + done.stderr
+    checked = office.assent("config", "check")
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert "1 channel;" in checked.stdout
+    for module in ("assent_paper.channel", "assent_paper.settings", "assent_paper.harness"):
+        assert module in (ROOT / "docs/adding-a-channel.md").read_text(encoding="utf-8")
+        assert (office.site / f"{module.replace('.', '/')}.py").is_file()
 
 
 def test_it_has_its_set_up_command_among_ours(office: Office) -> None:
@@ -183,9 +205,9 @@ BREAKS = [
     ("right", "wrong", "caught"), [pytest.param(*each, marks=pytest.mark.heavy) for each in BREAKS]
 )
 def test_the_suite_catches_a_broken_channel(office: Office, right: str, wrong: str, caught: set[str]) -> None:
-    text = office.module.read_text()
+    text = office.channel.read_text()
     assert right in text
-    office.module.write_text(text.replace(right, wrong))
+    office.channel.write_text(text.replace(right, wrong))
     ran = office.suite()
     assert ran.returncode == 1, ran.stdout
     assert set(re.findall(r"^FAILED .*::(\w+)", ran.stdout, re.MULTILINE)) == caught
