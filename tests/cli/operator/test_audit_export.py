@@ -128,3 +128,35 @@ async def test_it_says_how_far_it_is(archive: Archive, monkeypatch: pytest.Monke
     await archive.story("denied")
     said = (await archive.run("audit", "export", "--to", str(archive.folder))).stderr.splitlines()
     assert [line.split(" ", 1)[1] for line in said] == ["events exported …", "events read back …"]
+
+
+@requirement("S-17")
+async def test_a_stranger_sees_whose_and_how_many_the_events_are_and_not_who_sealed_them(
+    archive: Archive, tmp_path: Path
+) -> None:
+    a = archive
+    await a.story("denied")
+    await a.cut()
+    await a.story("cancelled")
+    await a.cut()
+    first, second = a.files()
+    head, *events, foot = first.read_text().splitlines()
+    spoiled = tmp_path / "spoiled.jsonl"
+
+    def with_ends(head: str, foot: str) -> Path:
+        spoiled.write_text("\n".join([head, *events, foot]) + "\n")
+        return spoiled
+
+    of_another = head.replace('"org":"acme"', '"org":"umbrella"')
+    assert of_another != head
+    with pytest.raises(ValueError, match="event 0 is of another org"):
+        walk([with_ends(of_another, foot), second])
+    told = json.loads(foot)
+    with pytest.raises(ValueError, match="was changed"):
+        walk([with_ends(head, json.dumps(told | {"events": told["events"] + 1})), second])
+    forged = with_ends(head, json.dumps(told | {"seal": told["seal"][:-4] + "AAAA"}))
+    assert walk([forged, second]) == walk([first, second]), "it takes the secret"
+    first.write_bytes(forged.read_bytes())
+    code, said = await a.verify(segments=True)
+    assert code == 1, said
+    assert first.name in said
