@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 from contextlib import contextmanager
@@ -75,7 +76,7 @@ class Behind:
             process.wait(HANGS)
 
     @contextmanager
-    def nginx(self, *, behind_an_ingress: bool = False) -> Iterator[None]:
+    def nginx(self, *, behind_an_ingress: bool = False, waits: str = "120s") -> Iterator[None]:
         ours = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
         if behind_an_ingress:
             ours = re.sub(r"#(set_real_ip_from) \S+;", rf"\1 {CALLER};", ours).replace("#real_ip", "real_ip")
@@ -83,6 +84,7 @@ class Behind:
             "listen 8080": f"listen 127.0.0.1:{self.port}",
             "gateway-a:8080": f"127.0.0.1:{self.gateway_port}",
             "gateway-b:8080": f"127.0.0.1:{free_port()}",  # a replica that is away
+            "proxy_read_timeout 120s": f"proxy_read_timeout {waits}",
         }.items():
             assert written in ours
             ours = ours.replace(written, here)
@@ -182,6 +184,16 @@ async def test_strangers_are_told_nothing_of_the_gateways_and_every_error_as_a_p
         gateway.kill()
         gateway.wait(HANGS)
         assert _problem(await behind.ask("/v1/requests")) == (502, "bad_gateway")
+
+
+async def test_a_gateway_that_does_not_answer_is_a_problem_too(behind: Behind) -> None:
+    with behind.gateway() as gateway, behind.nginx(waits="1s"):
+        await behind.up()
+        os.kill(gateway.pid, signal.SIGSTOP)
+        try:
+            assert _problem(await behind.post("/v1/requests", 10)) == (504, "gateway_timeout")
+        finally:
+            os.kill(gateway.pid, signal.SIGCONT)
 
 
 async def test_the_proxy_takes_what_a_gateway_takes(behind: Behind) -> None:
