@@ -4,6 +4,7 @@ So no row can borrow the secret or the rights of another.
 
 ``k2.<key id>.<mac>`` is over the secret and the row. ``k1.<key id>.<hash>.<mac>`` is a hash from before, which was over
 the secret alone, sealed to its row when a gateway first started with seals; it becomes a ``k2`` when the key is used.
+Of a revoked key nothing is kept that a secret could open.
 """
 
 from __future__ import annotations
@@ -78,6 +79,9 @@ class ApiKey(Struct, frozen=True, kw_only=True):
         """Whether this is an executor's key that may run a tool."""
         return any(pattern.matches(tool) for pattern in self.tools)
 
+
+REVOKED = "revoked"
+"""What stands in the place of a revoked key's hash: no secret opens it."""
 
 _PURPOSE = "api-key"
 _LENGTH_OF_OLD = 64

@@ -1,37 +1,61 @@
-"""API keys as they are stored: a keyed hash, a scope, and whose they are."""
+"""API keys as they are stored: a keyed hash, a scope, and whose they are.
+
+A revocation stands in the trail too, and is believed there: a row that is set back to before it opens nothing.
+"""
 
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, or_, select, update
+from sqlalchemy import bindparam, exists, func, insert, literal, literal_column, or_, select, update
 
 from app.domain.call.name_pattern import NamePattern
-from app.domain.identity.api_key import ApiKey, Scope
+from app.domain.identity.api_key import REVOKED, ApiKey, Scope
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.tables.columns import MISREAD, why_unlike
-from app.storage.tables.tables import api_keys
+from app.storage.tables.tables import api_keys, audit_events, trail_cuts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
+_SAID_REVOKED = (
+    select(func.min(audit_events.c.at))
+    .where(
+        audit_events.c.org == api_keys.c.org,
+        audit_events.c.kind == literal_column("'key.revoked'"),  # as its index has it
+        audit_events.c.facts == literal('{"key":"') + api_keys.c.id + literal('"}'),
+    )
+    .scalar_subquery()
+)
+_IS_CUT = exists().where(trail_cuts.c.org == api_keys.c.org)
+_WITH_TRAIL = select(api_keys, _SAID_REVOKED.label("said_revoked_at"), _IS_CUT.label("is_cut"))
+_GET = Statement(_WITH_TRAIL.where(api_keys.c.id == bindparam("key_id")))
+_LIST = Statement(_WITH_TRAIL.where(api_keys.c.org == bindparam("for_org")).order_by(api_keys.c.created_at))
+_CUT = Statement(
+    select(trail_cuts.c.carried, trail_cuts.c.cut_at)
+    .where(trail_cuts.c.org == bindparam("for_org"))
+    .order_by(trail_cuts.c.seq.desc())
+    .limit(literal_column("1"))
+)
 _INSERT = Statement(insert(api_keys))
-_GET = Statement(select(api_keys).where(api_keys.c.id == bindparam("key_id")))
-_LIST = Statement(select(api_keys).where(api_keys.c.org == bindparam("for_org")).order_by(api_keys.c.created_at))
 _REVOKE = Statement(
     update(api_keys)
     .where(
         api_keys.c.org == bindparam("for_org"), api_keys.c.id == bindparam("key_id"), api_keys.c.revoked_at.is_(None)
     )
-    .values(revoked_at=bindparam("at"))
+    .values(revoked_at=bindparam("at"), secret_hash=REVOKED)
 )
 
 
 _PUT_HASH = Statement(
     update(api_keys)
-    .where(api_keys.c.org == bindparam("for_org"), api_keys.c.id == bindparam("key_id"))
+    .where(
+        api_keys.c.org == bindparam("for_org"), api_keys.c.id == bindparam("key_id"), api_keys.c.revoked_at.is_(None)
+    )
     .values(secret_hash=bindparam("after"))
 )
 _PUT_USE = Statement(
@@ -51,7 +75,7 @@ def put_use(tx: Tx, key_id: str, at: datetime) -> None:
 
 
 def put_hash(tx: Tx, key_id: str, after: str) -> None:
-    """Keep another hash of the same secret."""
+    """Keep another hash of the same secret; none of a key that was revoked meanwhile."""
     tx.write(_PUT_HASH, for_org=tx.org, key_id=key_id, after=after)
 
 
@@ -80,24 +104,43 @@ def find_key(tx: Tx, key_id: str) -> ApiKey | None:
     A row that no gateway wrote is no key.
     """
     row = tx.one(_GET, key_id=key_id)
-    return _read(row) if row else None
+    return next(iter(_read(tx, [row])), None) if row else None
 
 
 def list_keys(tx: Tx) -> list[ApiKey]:
     """Return an org's keys, oldest first. A row that no gateway wrote is none: `assent audit verify` names it."""
-    return [key for row in tx.all(_LIST, for_org=tx.org) if (key := _read(row)) is not None]
+    return _read(tx, tx.all(_LIST, for_org=tx.org))
 
 
 def revoke_key(tx: Tx, key_id: str) -> bool:
-    """End a key for good. False: unknown, or revoked before. Nothing ever clears a revocation."""
+    """End a key for good, and its hash. False: unknown, or revoked before. Nothing ever clears a revocation."""
     return tx.run(_REVOKE, for_org=tx.org, key_id=key_id, at=to_us(tx.now())) == 1
 
 
-def _read(row: Row) -> ApiKey | None:
+def _read(tx: Tx, rows: Sequence[Row]) -> list[ApiKey]:
+    """Read the keys of one org. Revoked is what the row, the trail or what was cut off the trail says so of."""
+    cut = tx.one(_CUT, for_org=rows[0]["org"]) if any(row["is_cut"] for row in rows) else None
+    revoked = _revoked_in(cut["carried"]) if cut else frozenset[str]()
+    found: list[ApiKey] = []
+    for row in rows:
+        ends = (row["revoked_at"], row["said_revoked_at"], cut["cut_at"] if cut and row["id"] in revoked else None)
+        try:
+            if why_unlike(api_keys.columns, row) is None:
+                found.append(_from_row({**row, "revoked_at": next((at for at in ends if at is not None), None)}))
+        except MISREAD:
+            continue
+    return found
+
+
+@lru_cache(maxsize=16)
+def _revoked_in(carried: str) -> frozenset[str]:
+    """Return the ids of the keys that were revoked before a cut; of a record that no gateway wrote none."""
     try:
-        return _from_row(row) if why_unlike(api_keys.columns, row) is None else None
+        said = json.loads(carried)["said"].items()
+        keys = {name.removeprefix("key "): each[0] for name, each in said if name.startswith("key ")}
+        return frozenset(key_id for key_id, stands in keys.items() if stands["revoked"])
     except MISREAD:
-        return None
+        return frozenset()
 
 
 def _from_row(row: Row) -> ApiKey:

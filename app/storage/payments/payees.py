@@ -11,8 +11,8 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from app.domain.money.payee import Payee
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.identity.sealed_rows import SealedRows, seal_of
 from app.storage.payments.accounts import Marks, kept_as
-from app.storage.payments.sealed import SealedRows, seal_of
 from app.storage.payments.spends import numbered
 from app.storage.tables.payment_tables import payees
 

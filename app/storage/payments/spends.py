@@ -20,9 +20,9 @@ from app.domain.money.payment import FINEST
 from app.domain.request.request import State
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.identity.sealed_rows import SealedRows, seal_of
 from app.storage.identity.vault import ValueKey, number_of
 from app.storage.payments.accounts import Marks, kept_as
-from app.storage.payments.sealed import SealedRows, seal_of
 from app.storage.tables.payment_tables import payee_history, spends
 from app.storage.tables.tables import requests
 

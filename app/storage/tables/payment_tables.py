@@ -38,7 +38,7 @@ spends = Table(
     Column("currency", Text, nullable=False),
     Column("amount", BigInteger, nullable=False),
     Column("at", BigInteger, nullable=False),
-    Column("seal", Text),  # over all of it: see `app.storage.payments.sealed`
+    Column("seal", Text),  # over all of it: see `app.storage.identity.sealed_rows`
     CheckConstraint("amount > 0", name="amount"),
 )
 Index("ix_spends_agent", spends.c.org, spends.c.agent, spends.c.at)
@@ -101,6 +101,7 @@ standing_approvals = Table(
     Column("review", Text),
     Column("used", Integer, nullable=False, server_default="0"),
     Column("last_used_at", BigInteger),
+    Column("seal", Text),
     CheckConstraint("kind IN ('standing', 'break_glass')", name="kind"),
     CheckConstraint("status IN ('proposed', 'active', 'revoked')", name="status"),
     CheckConstraint("confirmed_by IS NULL OR confirmed_by <> proposed_by", name="two_people"),

@@ -288,6 +288,12 @@ audit_events = Table(
     UniqueConstraint("request_id", "request_version", name="uq_audit_events_request_version"),
 )
 Index("ix_audit_events_request", audit_events.c.request_id)
+partial_index(
+    "ix_audit_events_revoked",
+    audit_events.c.org,
+    audit_events.c.facts,
+    where="kind = 'key.revoked'",
+)
 
 audit_heads = Table(
     "audit_heads",

@@ -68,7 +68,7 @@ _STANDING = Statement(
 _TAKE_BACK = Statement(
     update(standing_approvals)
     .where(standing_approvals.c.id == bindparam("standing_id"), standing_approvals.c.status != "revoked")
-    .values(status="revoked", revoked_by=bindparam("by"), revoked_at=bindparam("at"))
+    .values(status="revoked", revoked_by=bindparam("by"), revoked_at=bindparam("at"), seal=None)
 )
 
 

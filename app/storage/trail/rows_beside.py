@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import Table, bindparam, func, literal_column, select
 
+from app.domain.identity.api_key import REVOKED
 from app.domain.identity.passkey import is_sealed
 from app.domain.lifecycle.replayed_org import AT_ONCE, switch_name
 from app.domain.rules.permits import PermitKind, permit_digest
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement
 from app.storage.identity.passkeys import passkey_of
+from app.storage.identity.sealed_rows import SealedRows
 from app.storage.identity.secret_ids import list_seal_ids
-from app.storage.payments.sealed import SealedRows
 from app.storage.tables.columns import MISREAD, why_unlike
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import factors, payee_history, payees, restores, spends, standing_approvals
@@ -117,7 +118,7 @@ def _key(row: Row) -> _Found:
     said = {each: row[each] for each in ("scope", "agent", "person", "label")}
     ends = from_us(row["expires_at"]).isoformat() if row["expires_at"] is not None else None
     # Whose secret it is nobody can say without that; that it is no hash of a gateway's, everybody can.
-    is_hash = _HASH.fullmatch(row["secret_hash"])
+    is_hash = row["secret_hash"] == REVOKED or _HASH.fullmatch(row["secret_hash"])
     more = {} if is_hash else {f"key {row['id']} with a hash": "of no gateway"}
     stands = {**said, "revoked": row["revoked_at"] is not None}
     tools = _names(row["tools"]) if row["tools"] is not None else None

@@ -58,6 +58,8 @@ class Keys:
         self._seals = seals
         self._clock = clock
         self._known: dict[bytes, tuple[datetime, ApiKey]] = {}
+        self._revoked: set[str] = set()
+        """Which were known as revoked once: whatever their rows say later, here none of them is alive again."""
         self._noted: dict[str, datetime] = {}
 
     async def create(
@@ -131,6 +133,7 @@ class Keys:
             return None
 
         await self._store.write(unit, org=org)
+        self._revoked.add(key_id)
         self._known = {seen: known for seen, known in self._known.items() if known[1].id != key_id}
 
     async def authenticate(self, text: str) -> ApiKey:
@@ -147,7 +150,9 @@ class Keys:
         if len(parts) != 4 or parts[0] != "ak" or not hmac.compare_digest(parts[3], _checksum(parts[1], parts[2])):
             raise UnauthenticatedError
         key = await self._store.read(lambda tx: find_key(tx, parts[1]), org=EVERY_ORG)
-        if key is None or not opens(self._seals, key, parts[2]) or not key.live(now):
+        if key is not None and key.revoked_at is not None:
+            self._revoked.add(key.id)
+        if key is None or key.id in self._revoked or not opens(self._seals, key, parts[2]) or not key.live(now):
             self._known.pop(fingerprint, None)
             raise UnauthenticatedError
         if not is_newest(self._seals, key):

@@ -20,7 +20,7 @@ from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement
 from app.storage.identity.factors import put_factor
 from app.storage.identity.passkeys import insert_passkey
-from app.storage.payments.sealed import seal_of
+from app.storage.identity.sealed_rows import seal_of
 from app.storage.permits.permits import insert_permit
 from app.storage.tables.payment_tables import payee_history
 from app.storage.tables.tables import metadata
