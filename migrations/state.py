@@ -11,7 +11,7 @@ from app.storage.place.address import is_postgres, libpq_url
 if TYPE_CHECKING:
     import psycopg
 
-NEWEST = "0031"
+NEWEST = "0032"
 """The newest revision; a test compares it with the migrations."""
 
 

@@ -101,7 +101,10 @@ def _used(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
     if before is None or before["status"] != "active":
         so_far.fault(seq, f"the {name} was used, and was not in force")
         return
-    so_far.said[name] = Said({**before, "used": facts.get("used", before["used"] + 1)}, seq)
+    used = facts.get("used", before["used"] + 1)
+    if used != before["used"] + 1:
+        so_far.fault(seq, f"use {used} of the {name} comes after use {before['used']}")
+    so_far.said[name] = Said({**before, "used": used}, seq)
 
 
 def _payee(*, is_known: bool) -> Act:

@@ -121,21 +121,26 @@ class Permit:
     review: str | None = None
     used: int = 0
     last_used_at: datetime | None = None
+    is_sealed: bool = True
+    """Whether its row is as a gateway has sealed it last. One that is not permits nothing; it may still be ended."""
 
     def in_force(self, now: datetime) -> bool:
-        """Say whether it stands at `now`: confirmed by a second person (or role), not revoked, not over."""
+        """Say whether it stands at `now`: sealed, confirmed by a second person (or role), not revoked, not over."""
         return (
-            self.status is PermitStatus.ACTIVE
+            self.is_sealed
+            and self.status is PermitStatus.ACTIVE
             and self.confirmed_by not in {None, self.proposed_by}
             and now < self.expires_at
         )
 
     def state(self, now: datetime) -> str:
-        """Return the one word for people: proposed, active, used up, ended, revoked."""
+        """Return the one word for people: proposed, active, used up, ended, revoked, unreadable."""
         if self.status is PermitStatus.REVOKED:
             return "ended" if self.revoked_by == "system" else "revoked"
         if now >= self.expires_at:
             return "ended"
+        if not self.is_sealed:
+            return "unreadable"
         if self.kind is PermitKind.STANDING and self.used >= StandingScope.read(self.scope).uses:
             return "used up"
         return self.status.value

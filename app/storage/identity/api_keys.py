@@ -42,22 +42,13 @@ _CUT = Statement(
     .limit(literal_column("1"))
 )
 _INSERT = Statement(insert(api_keys))
-_REVOKE = Statement(
-    update(api_keys)
-    .where(
-        api_keys.c.org == bindparam("for_org"), api_keys.c.id == bindparam("key_id"), api_keys.c.revoked_at.is_(None)
-    )
-    .values(revoked_at=bindparam("at"), secret_hash=REVOKED)
-)
+_UNREVOKED = (
+    api_keys.c.org == bindparam("for_org"), api_keys.c.id == bindparam("key_id"), api_keys.c.revoked_at.is_(None)
+)  # fmt: skip
+_REVOKE = Statement(update(api_keys).where(*_UNREVOKED).values(revoked_at=bindparam("at"), secret_hash=REVOKED))
 
 
-_PUT_HASH = Statement(
-    update(api_keys)
-    .where(
-        api_keys.c.org == bindparam("for_org"), api_keys.c.id == bindparam("key_id"), api_keys.c.revoked_at.is_(None)
-    )
-    .values(secret_hash=bindparam("after"))
-)
+_PUT_HASH = Statement(update(api_keys).where(*_UNREVOKED).values(secret_hash=bindparam("after")))
 _PUT_USE = Statement(
     update(api_keys)
     .where(

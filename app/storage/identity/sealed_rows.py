@@ -1,8 +1,11 @@
-"""Rows by which payees are known, and budgets counted, are sealed: whoever has the database alone puts nobody in.
+"""Rows by which payees are known, budgets counted and calls permitted beforehand are sealed.
+
+Whoever has the database alone puts nobody in.
 
 A seal is a mark under the org's value key (`ValueKey.mark`) over all that a row says, so it outlives ASSENT_SECRET as
 accounts do, and ends with the org's values. A row without one, or with another row's, vouches for nobody: the payee is
-asked about again. Nothing is sealed that stands already; what is put in anew is.
+asked about again. So it is with standing approvals and broken glass: they permit nothing. Nothing is sealed that stands
+already; what is put in anew is.
 """
 
 from __future__ import annotations
@@ -28,6 +31,11 @@ _COVERED = {
     "spends": (
         "org", "id", "request_id", "standing_id", "agent", "owner", "tool", "payee", "payee_key", "account_key",
         "account_tail", "reference", "currency", "amount", "at",
+    ),
+    "standing_approvals": (
+        "org", "id", "kind", "status", "scope", "digest", "reason", "proposed_by", "proposed_at", "confirmed_by",
+        "confirmed_at", "expires_at", "revoked_by", "revoked_at", "reviewed_by", "reviewed_at", "review", "used",
+        "last_used_at",
     ),
 }  # fmt: skip
 

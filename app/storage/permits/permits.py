@@ -1,4 +1,9 @@
-"""Standing approvals and broken glasses as they are stored, and what was spent under one of them."""
+"""Standing approvals and broken glasses as they are stored, and what was spent under one of them.
+
+A row is sealed as payees are. One that is not as it was sealed permits nothing, and can be ended; so is one, sealed as
+it is, of which the trail says that it was ended, or used more often: an older row was set back. One that no gateway can
+have written is none. The log has an alarm, and `assent audit verify` names it.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,42 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
-from sqlalchemy import BigInteger, Integer, and_, bindparam, case, func, insert, or_, select, tuple_, update
+import structlog
+from sqlalchemy import (
+    BigInteger,
+    Integer,
+    and_,
+    bindparam,
+    case,
+    func,
+    insert,
+    literal,
+    literal_column,
+    or_,
+    select,
+    text,
+    tuple_,
+    update,
+)
 from sqlalchemy import cast as sql_cast
 
 from app.domain.rules.permits import Permit, PermitKind, PermitStatus
 from app.domain.text.canonical import canonical
+from app.domain.trail.audit import Kind
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.identity.sealed_rows import SealedRows, seal_of
+from app.storage.tables.columns import MISREAD, why_unlike
 from app.storage.tables.payment_tables import restores, spends, standing_approvals
+from app.storage.tables.tables import OF_PERMITS, audit_events
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from app.domain.text.canonical import JsonValue
+
+log = structlog.get_logger(__name__)
 
 Place: TypeAlias = tuple[int, int, str]
 """A place in the list: 1 among what comes first, 0 among the rest; when that one was proposed, in µs; and its id."""
@@ -37,19 +65,35 @@ _UNIT = Decimal(10) ** -4  # amounts are stored in ten-thousandths
 _T = standing_approvals
 _ONE = (_T.c.org == bindparam("for_org"), _T.c.id == bindparam("permit_id"))
 _INSERT = Statement(insert(_T))
-_GET = Statement(select(_T).where(*_ONE))
-_LOCK = Statement(select(_T).where(*_ONE).with_for_update())
+_E = audit_events
+_USES = (Kind.STANDING_USED, Kind.STANDING_SESSION_USED, Kind.GLASS_USED)
+_SAID_USED = (
+    select(func.sum(case((_E.c.kind.in_([literal_column(f"'{kind.value}'") for kind in _USES]), 1), else_=1 << 40)))
+    .where(
+        _E.c.org == _T.c.org,
+        text(OF_PERMITS),
+        _E.c.at >= _T.c.proposed_at,
+        _E.c.facts.like(literal('%"standing":"') + _T.c.id + literal('"%')),
+    )
+    .scalar_subquery()
+)
+"""How often the trail says that one was used in its time; that it was ended is more than any use."""
+_WITH_TRAIL = select(_T, _SAID_USED.label("said_used")).where(*_ONE)
+_GET = Statement(_WITH_TRAIL)
+_LOCK = Statement(_WITH_TRAIL.with_for_update())
 _OF_KIND = select(_T).where(_T.c.org == bindparam("for_org"), _T.c.kind == bindparam("of_kind"))
 _MAY_HOLD = and_(_T.c.kind == "standing", _T.c.status != "revoked", _T.c.expires_at > bindparam("now"))
 _UNREVIEWED = and_(_T.c.kind == "break_glass", _T.c.confirmed_by.is_not(None), _T.c.reviewed_by.is_(None))
 _FIRST = case((or_(_MAY_HOLD, _UNREVIEWED), 1), else_=0)
+# In SQLite a cell may hold anything: a place in the list is a number all the same.
+_AT = func.coalesce(sql_cast(_T.c.proposed_at, BigInteger), 0)
 _PAGE = Statement(
-    _OF_KIND.add_columns(_FIRST.label("comes_first"))
+    _OF_KIND.add_columns(_FIRST.label("comes_first"), _AT.label("place_at"))
     .where(
-        tuple_(_FIRST, _T.c.proposed_at, _T.c.id)
+        tuple_(_FIRST, _AT, _T.c.id)
         < tuple_(bindparam("first", type_=Integer), bindparam("before_at"), bindparam("before_id"))
     )
-    .order_by(_FIRST.desc(), _T.c.proposed_at.desc(), _T.c.id.desc())
+    .order_by(_FIRST.desc(), _AT.desc(), _T.c.id.desc())
     .limit(bindparam("most"))
 )
 _ALL = Statement(_OF_KIND.order_by(_T.c.id))
@@ -82,6 +126,7 @@ _SAVED = (
     "review",
     "used",
     "last_used_at",
+    "seal",
 )
 _SAVE = Statement(
     update(_T)
@@ -98,30 +143,18 @@ _SPENT = Statement(
 
 def insert_permit(tx: Tx, permit: Permit) -> None:
     """Write a new one."""
-    tx.write(
-        _INSERT,
-        id=permit.id,
-        org=tx.org,
-        kind=permit.kind.value,
-        scope=canonical(dict(permit.scope)).decode(),
-        digest=permit.digest,
-        reason=permit.reason,
-        proposed_by=permit.proposed_by,
-        proposed_at=to_us(permit.proposed_at),
-        **_moves(permit),
-    )
+    row = _row(tx, permit)
+    tx.write(_INSERT, **row, seal=seal_of(tx, _T, row))
 
 
 def find_permit(tx: Tx, permit_id: str) -> Permit | None:
     """Return one as it stands, without locking it: for showing."""
-    row = tx.one(_GET, for_org=tx.org, permit_id=permit_id)
-    return _from_row(row) if row is not None else None
+    return _one(tx, _GET, permit_id)
 
 
 def lock_permit(tx: Tx, permit_id: str, *, kind: PermitKind | None = None) -> tuple[Permit, datetime] | None:
     """Lock one, and *then* read the clock: what ended while this waited is over. None: there is none of this kind."""
-    row = tx.one(_LOCK if tx.locks_rows else _GET, for_org=tx.org, permit_id=permit_id)
-    permit = _from_row(row) if row is not None else None
+    permit = _one(tx, _LOCK if tx.locks_rows else _GET, permit_id)
     if permit is None or kind not in {None, permit.kind}:
         return None
     return permit, tx.lock_now() if tx.locks_rows else tx.now()
@@ -130,7 +163,7 @@ def lock_permit(tx: Tx, permit_id: str, *, kind: PermitKind | None = None) -> tu
 def lock_permits(tx: Tx, kind: PermitKind) -> tuple[list[Permit], datetime]:
     """Lock all of a kind in the order of their ids, and *then* read the clock."""
     rows = tx.all(_LOCK_ALL if tx.locks_rows else _ALL, for_org=tx.org, of_kind=kind.value)
-    return [_from_row(row) for row in rows], tx.lock_now() if tx.locks_rows else tx.now()
+    return _read(tx, rows), tx.lock_now() if tx.locks_rows else tx.now()
 
 
 def list_permits(tx: Tx, kind: PermitKind, *, most: int, behind: Place | None = None) -> PermitPage:
@@ -150,32 +183,42 @@ def list_permits(tx: Tx, kind: PermitKind, *, most: int, behind: Place | None = 
         most=most + 1,
     )
     last = rows[most - 1] if len(rows) > most else None
-    place = (last["comes_first"], last["proposed_at"], last["id"]) if last is not None else None
-    return PermitPage([_from_row(row) for row in rows[:most]], place)
+    place = (last["comes_first"], last["place_at"], str(last["id"])) if last is not None else None
+    return PermitPage(_read(tx, rows[:most]), place)
 
 
 def list_active(tx: Tx, *, after: datetime) -> list[Permit]:
     """Return the org's of both kinds that are confirmed, not revoked, and end later; the first to end first.
 
-    None that was proposed before the database was restored from a backup.
+    None that was proposed before the database was restored from a backup, and none that is not as it was sealed.
     """
-    return [_from_row(row) for row in tx.all(_ACTIVE, for_org=tx.org, after=to_us(after))]
+    found = _read(tx, tx.all(_ACTIVE, for_org=tx.org, after=to_us(after)))
+    for each in found:
+        if not each.is_sealed:
+            log.critical("standing.unsealed", org=tx.org, permit=each.id)
+    return [each for each in found if each.is_sealed]
 
 
 def list_over(tx: Tx, *, by: datetime) -> list[tuple[str, str]]:
     """Return the (org, id) of broken glasses whose time is over and that nobody has said so of; over all orgs."""
-    return [(row["org"], row["id"]) for row in tx.all(_OVER, by=to_us(by))]
+    over = [(row["org"], row["id"]) for row in tx.all(_OVER, by=to_us(by))]
+    return [each for each in over if all(isinstance(part, str) for part in each)]
 
 
 def save_permit(tx: Tx, before: Permit, after: Permit) -> None:
-    """Write what changed, if nothing else has changed meanwhile; else the unit runs again."""
+    """Write what changed, if nothing else has changed meanwhile; else the unit runs again.
+
+    What was not as it was sealed is not sealed again: nobody can say who wrote it.
+    """
+    row = _row(tx, after)
+    seal = seal_of(tx, _T, row) if before.is_sealed else None
     tx.guard(
         _SAVE,
         for_org=tx.org,
         permit_id=after.id,
         old_status=before.status.value,
         old_used=before.used,
-        **{f"new_{name}": value for name, value in _moves(after).items()},
+        **{f"new_{name}": {**row, "seal": seal}[name] for name in _SAVED},
     )
 
 
@@ -184,8 +227,16 @@ def spent_under(tx: Tx, permit_id: str) -> dict[str, Decimal]:
     return {row["currency"]: row["amount"] * _UNIT for row in tx.all(_SPENT, for_org=tx.org, permit_id=permit_id)}
 
 
-def _moves(permit: Permit) -> Row:
+def _row(tx: Tx, permit: Permit) -> Row:
     return {
+        "id": permit.id,
+        "org": tx.org,
+        "kind": permit.kind.value,
+        "scope": canonical(dict(permit.scope)).decode(),
+        "digest": permit.digest,
+        "reason": permit.reason,
+        "proposed_by": permit.proposed_by,
+        "proposed_at": to_us(permit.proposed_at),
         "status": permit.status.value,
         "confirmed_by": permit.confirmed_by,
         "confirmed_at": _us(permit.confirmed_at),
@@ -217,8 +268,34 @@ def _scope(stored: str) -> dict[str, JsonValue]:
     return cast("dict[str, JsonValue]", read) if isinstance(read, dict) else {}
 
 
-def _from_row(row: Row) -> Permit:
+def _one(tx: Tx, statement: Statement, permit_id: str) -> Permit | None:
+    return next(iter(_read(tx, tx.all(statement, for_org=tx.org, permit_id=permit_id))), None)
+
+
+def _read(tx: Tx, rows: Sequence[Row]) -> list[Permit]:
+    """Read rows, and hold them against their seals. One that no gateway can have written is left out."""
+    sealed = SealedRows(tx) if rows else None
+    found: list[Permit] = []
+    for row in rows:
+        try:
+            why = why_unlike(_T.columns, row)
+            if why is None and sealed is not None:
+                found.append(_from_row(row, is_sealed=sealed.hold(_T, row) and not _is_older(row)))
+        except MISREAD as error:
+            why = repr(error)
+        if why is not None:
+            log.critical("standing.unreadable", org=tx.org, permit=str(row["id"]), why=why)
+    return found
+
+
+def _is_older(row: Row) -> bool:
+    """Say whether the trail knows more of one that may be in force than its row does."""
+    return row["status"] != "revoked" and (row.get("said_used") or 0) > row["used"]
+
+
+def _from_row(row: Row, *, is_sealed: bool) -> Permit:
     return Permit(
+        is_sealed=is_sealed,
         id=row["id"],
         kind=PermitKind(row["kind"]),
         status=PermitStatus(row["status"]),

@@ -294,6 +294,16 @@ partial_index(
     audit_events.c.facts,
     where="kind = 'key.revoked'",
 )
+OF_PERMITS = (
+    "kind IN ('standing.used', 'standing.session_used', 'standing.revoked', 'break_glass.used', 'break_glass.ended')"
+)
+"""Uses and ends of standing approvals and broken glass, in the words of their index."""
+partial_index(
+    "ix_audit_events_permits",
+    audit_events.c.org,
+    audit_events.c.at,
+    where=OF_PERMITS,
+)
 
 audit_heads = Table(
     "audit_heads",

@@ -14,7 +14,7 @@ from app.domain.identity.api_key import REVOKED
 from app.domain.identity.passkey import is_sealed
 from app.domain.lifecycle.replayed_org import AT_ONCE, switch_name
 from app.domain.rules.permits import PermitKind, permit_digest
-from app.storage.engine.dialect import from_us
+from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement
 from app.storage.identity.passkeys import passkey_of
 from app.storage.identity.sealed_rows import SealedRows
@@ -73,7 +73,7 @@ def rows_beside(tx: Tx, *, since: int, said: Collection[str]) -> dict[str, objec
     for statement, table, named, read in _READ:
         for row in tx.all(statement, for_org=tx.org):
             found |= _read(table, row, named(row), read)
-    found |= _payees(tx, said) | _paid(tx) | _passkeys(tx) | _spent(tx)
+    found |= _payees(tx, said) | _paid(tx) | _passkeys(tx) | _spent(tx) | _permits(tx)
     found |= {f"secret {key_id}": True for key_id in list_seal_ids(tx)}
     for row in tx.all(_RESTORES):
         name = f"restore {row['epoch']}"
@@ -156,6 +156,21 @@ def _standing(row: Row) -> _Found:
     is_own = digest == row["digest"]
     until = from_us(row["expires_at"]).isoformat()
     return {f"standing {row['id']}": {**said, "digest": digest if is_own else None, "until": until}}
+
+
+def _permits(tx: Tx) -> _Found:
+    """Return standing approvals and broken glasses; one that is not as it was sealed is named for that.
+
+    Of what was revoked, or is over, none needs a seal: it may be of before there were any.
+    """
+    sealed, found, now = SealedRows(tx), _Found(), to_us(tx.now())
+    for row in tx.all(_STANDING, for_org=tx.org):
+        name = f"standing {row['id']}"
+        read = _read(standing_approvals, row, name, _standing)
+        why = sealed.why_not(standing_approvals, row) if _why_foreign(standing_approvals, row) is None else None
+        may_hold = why is not None and row["status"] != "revoked" and row["expires_at"] > now
+        found |= {name: why} if why is not None and (may_hold or row["seal"] is not None) else read
+    return found
 
 
 def _factor(row: Row) -> _Found:
@@ -258,7 +273,6 @@ _READ: Sequence[tuple[Statement, Table, Callable[[Row], str], _Reading]] = (
     (_KEYS, api_keys, lambda row: f"key {row['id']}", _key),
     (_POLICIES, policies, lambda row: f"policy {row['version']}", _policy),
     (_SWITCHES, switches, _switch_name, _switch),
-    (_STANDING, standing_approvals, lambda row: f"standing {row['id']}", _standing),
     (_FACTORS, factors, lambda row: f"factor of {row['person']}", _factor),
     (_VALUE_KEYS, value_keys, lambda row: f"value key {row['number']}", _value_key),
 )

@@ -371,8 +371,8 @@ def _held(tx: Tx, permit_id: str, *, now: datetime | None = None) -> tuple[Permi
 
 
 def is_intact(permit: Permit, org: str) -> bool:
-    """Say whether the row says what was confirmed."""
-    return permit.digest == permit_digest(permit.id, org, permit.kind, permit.scope, permit.reason)
+    """Say whether the row is as a gateway wrote it, and says what was confirmed."""
+    return permit.is_sealed and permit.digest == permit_digest(permit.id, org, permit.kind, permit.scope, permit.reason)
 
 
 def _counted(tx: Tx, permit: Permit, now: datetime) -> Permit:
