@@ -16,7 +16,8 @@ from app.domain.identity.api_key import REVOKED, ApiKey, Scope
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.tables.columns import MISREAD, why_unlike
-from app.storage.tables.tables import api_keys, audit_events, trail_cuts
+from app.storage.tables.secret_tables import api_keys
+from app.storage.tables.tables import audit_events, trail_cuts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,13 +1,43 @@
-"""The tables about secrets: those that rows were sealed under, platforms' that we renew, keys of values, sessions.
+"""The tables about secrets: API keys, what rows were sealed under, platforms' that we renew, keys of values, sessions.
 
 And the files of calls, which stand nowhere but here, encrypted.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, PrimaryKeyConstraint, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+)
 
 from app.storage.tables.schema import metadata
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("org", Text, nullable=False),
+    Column("scope", Text, nullable=False),
+    Column("agent", Text),
+    Column("person", Text),  # whose key it is (approver), or who answers for the agent
+    Column("label", Text, nullable=False),
+    Column("secret_hash", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
+    Column("tools", Text),  # what an executor may run: a JSON list of names and globs
+    Column("last_used_at", BigInteger),  # as it was last noted, every few minutes
+    CheckConstraint("scope IN ('agent', 'evaluation', 'approver', 'executor', 'auditor', 'admin')", name="scope"),
+    CheckConstraint("(scope IN ('agent', 'evaluation')) = (agent IS NOT NULL)", name="agent"),
+    CheckConstraint("scope <> 'approver' OR person IS NOT NULL", name="approver"),
+)
 
 secret_ids = Table(
     "secret_ids",

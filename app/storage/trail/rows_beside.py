@@ -22,8 +22,8 @@ from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.tables.columns import MISREAD, why_unlike
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import factors, payee_history, payees, restores, spends, standing_approvals
-from app.storage.tables.secret_tables import passkeys, value_keys
-from app.storage.tables.tables import api_keys, policies
+from app.storage.tables.secret_tables import api_keys, passkeys, value_keys
+from app.storage.tables.tables import policies
 
 if TYPE_CHECKING:
     from collections.abc import Collection

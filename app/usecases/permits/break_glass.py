@@ -206,7 +206,8 @@ class BreakGlass:
 
     async def end_over(self) -> int:
         """Say of each whose time is over that it has ended, in every org. Return how many there were."""
-        over = await self._store.read(lambda tx: list_over(tx, by=tx.now()), org=EVERY_ORG)
+        found = await self._store.read(lambda tx: list_over(tx, by=tx.now()), org=EVERY_ORG)
+        over = [each for each in found if each[0] in self._book.orgs()]
         for org, permit_id in over:
 
             def unit(tx: Tx, permit_id: str = permit_id, org: str = org) -> ShownPermit | None:

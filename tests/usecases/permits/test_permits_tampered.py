@@ -117,6 +117,28 @@ async def test_nobody_confirms_what_was_changed_since_it_was_proposed(either_gat
     assert said.status_code == 409
 
 
+@requirement("S-50", "S-63")
+async def test_a_review_does_not_seal_what_was_changed_by_hand(either_gateway: Gateway) -> None:
+    g = either_gateway
+    made = await break_glass(g)
+    assert (await g.call("POST", f"/v1/break-glass/{made['id']}/end", {}, who=ALICE)).status_code == 200
+    await to_thread(await to_thread(Stranger, g), f"UPDATE standing_approvals SET {ALIVE}")
+    review = await g.call("POST", f"/v1/break-glass/{made['id']}/review", {"note": "looked"}, who=RITA)
+    assert review.status_code == 200
+    assert g.rows("SELECT seal FROM standing_approvals") == [{"seal": None}]
+    assert await _small(g, 10) == "ask"
+
+
+@requirement("S-64")
+@pytest.mark.parametrize("change", ["review = 'fine'", "last_used_at = 1", "seal = NULL", "confirmed_at = 1"])
+async def test_verifying_names_what_the_trail_does_not_say_of_a_row(either_gateway: Gateway, change: str) -> None:
+    g = either_gateway
+    made = await standing(g)
+    assert await _told(g) == []
+    await to_thread(await to_thread(Stranger, g), f"UPDATE standing_approvals SET {change}")
+    assert any(made["id"] in told for told in await _told(g))
+
+
 @requirement("S-64")
 async def test_a_use_that_is_counted_again_is_named(either_gateway: Gateway) -> None:
     g = either_gateway
@@ -148,7 +170,7 @@ CELLS = [
         "id",
     )
     for bad in ("'[[['", str(1 << 62), "X'ff00'")
-]
+] + ["org = 'elsewhere', expires_at = 1"]
 
 
 @requirement("S-29", "S-64")
