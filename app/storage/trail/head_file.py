@@ -11,13 +11,14 @@ import os
 import re
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
-from sqlalchemy import bindparam, select
+from sqlalchemy import and_, bindparam, select
 
-from app.storage.engine.transaction import Statement
+from app.domain.errors import UnsealedError
+from app.storage.engine.transaction import EVERY_ORG, Statement
 from app.storage.place.private_files import PRIVATE
 from app.storage.tables.tables import audit_events, audit_heads
 from app.storage.trail.cuts import find_cut, why_unsealed
@@ -30,7 +31,19 @@ if TYPE_CHECKING:
 
 SQLITE = "sqlite:///"
 _HASH = re.compile(r"[0-9a-f]{64}")
-_HEADS = Statement(select(audit_heads.c.org, audit_heads.c.seq, audit_heads.c.hash).order_by(audit_heads.c.org))
+# Of a head that no event bears out, nothing is read but whose it is: its cells may hold anything.
+_HEADS = Statement(
+    select(audit_heads.c.org, audit_events.c.seq, audit_events.c.hash)
+    .outerjoin(
+        audit_events,
+        and_(
+            audit_events.c.org == audit_heads.c.org,
+            audit_events.c.seq == audit_heads.c.seq,
+            audit_events.c.hash == audit_heads.c.hash,
+        ),
+    )
+    .order_by(audit_heads.c.org)
+)
 _HASH_AT = Statement(
     select(audit_events.c.hash).where(audit_events.c.org == bindparam("of_org"), audit_events.c.seq == bindparam("at"))
 )
@@ -38,6 +51,13 @@ _HASH_AT = Statement(
 
 class HeadFileError(Exception):
     """The file is there and cannot be read as what it should be; the text says how."""
+
+
+class Doubted(NamedTuple):
+    """A head that is not written down, and why: the database says it, and nothing bears it out."""
+
+    org: str
+    why: str
 
 
 class Heads(Struct, frozen=True, kw_only=True):
@@ -78,7 +98,9 @@ def read_heads(path: Path) -> Heads | None:
 
 
 def write_heads(path: Path, heads: Heads) -> None:
-    """Write the file whole, or leave the old one. Raises OSError."""
+    """Write the file whole, or leave the old one. Raises OSError, and HeadFileError for what no reader would take."""
+    if not _is_sound(heads):
+        raise HeadFileError("it is not what a gateway writes")
     text = json.dumps({"epoch": heads.epoch, "orgs": {org: list(head) for org, head in heads.orgs.items()}})
     # In containers every gateway has the same process id: two with one folder must not write into one file.
     beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
@@ -93,17 +115,40 @@ def write_heads(path: Path, heads: Heads) -> None:
 
 
 def find_heads(tx: Tx) -> Heads:
-    """Read how far the database has come; in the scope of all orgs."""
-    epoch = get_epoch(tx)
-    return Heads(epoch=epoch, orgs={row["org"]: (row["seq"], row["hash"]) for row in tx.all(_HEADS)})
+    """Read how far the database has come, as far as it can be vouched for; in the scope of all orgs."""
+    return look_at_heads(tx, None)[0]
+
+
+def look_at_heads(tx: Tx, known: Heads | None) -> tuple[Heads, list[Doubted]]:
+    """Read how far the database has come, and of what that cannot be told: there it is as far as it was `known` to be.
+
+    A head is taken for what an event bears out, its number and its hash, and that the file's reader takes, too.
+    """
+    doubted: list[Doubted] = []
+    orgs: dict[str, tuple[int, str]] = {}
+    for row in tx.all(_HEADS):
+        org, head = row["org"], (row["seq"], row["hash"])
+        if _is_head(head):
+            orgs[org] = head
+            continue
+        doubted.append(Doubted(str(org), f"the head of the trail of {org} is not that of any of its events"))
+        if known is not None and org in known.orgs:
+            orgs[org] = known.orgs[org]
+    try:
+        epoch = get_epoch(tx)
+    except UnsealedError as error:
+        doubted.append(Doubted(EVERY_ORG, error.detail))
+        epoch = known.epoch if known is not None else 0
+    return Heads(epoch=epoch, orgs=orgs), doubted
 
 
 def find_lost(tx: Tx, known: Heads) -> str | None:
     """Say of which org the database has lost events that it once had, or None; in the scope of all orgs.
 
-    A database of a later epoch was restored and declared so since: what it has lost is known.
+    A database of a later epoch was restored and declared so since: what it has lost is known. A head that nothing bears
+    out shows no loss: the events do.
     """
-    now = find_heads(tx)
+    now, _ = look_at_heads(tx, known)
     if now.epoch > known.epoch:
         return None
     for org, (seq, digest) in known.orgs.items():
@@ -128,11 +173,16 @@ def find_lost(tx: Tx, known: Heads) -> str | None:
 
 def _parsed(read: Any) -> Heads:
     orgs = cast("dict[str, list[Any]]", read["orgs"])
-    heads = {org: (seq, digest) for org, (seq, digest) in orgs.items()}
-    epoch = read["epoch"]
-    sound = type(epoch) is int and epoch >= 0
-    if not sound or not all(
-        type(seq) is int and seq >= 0 and _HASH.fullmatch(digest) for seq, digest in heads.values()
-    ):
+    heads = Heads(epoch=read["epoch"], orgs={org: (seq, digest) for org, (seq, digest) in orgs.items()})
+    if not _is_sound(heads):
         raise ValueError
-    return Heads(epoch=epoch, orgs=heads)
+    return heads
+
+
+def _is_sound(heads: Heads) -> bool:
+    return type(heads.epoch) is int and heads.epoch >= 0 and all(map(_is_head, heads.orgs.values()))
+
+
+def _is_head(head: tuple[Any, Any]) -> bool:
+    seq, digest = head
+    return type(seq) is int and seq >= 0 and type(digest) is str and _HASH.fullmatch(digest) is not None

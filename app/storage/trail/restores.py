@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from sqlalchemy import bindparam, delete, func, insert, or_, select, union_all, update
 
+from app.domain.errors import UnsealedError
 from app.storage.engine.dialect import MICROSECOND, from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.tables.payment_tables import restores, standing_approvals
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 _EPOCHS = union_all(select(restores.c.epoch), select(database_servers.c.epoch)).subquery()
 EPOCH = select(func.coalesce(func.max(_EPOCHS.c.epoch), 0).label("epoch"))
 """The newest epoch: begun with a restore, or with another server of the database."""
-_NEWEST = Statement(EPOCH)
+_NEWEST = Statement(
+    select(func.coalesce(func.max(_EPOCHS.c.epoch), 0).label("epoch"), func.count(_EPOCHS.c.epoch).label("rows"))
+)
 _LIST = Statement(select(restores).order_by(restores.c.epoch))
 _FIND = Statement(select(restores.c.restored_at).where(restores.c.epoch == bindparam("of_epoch")))
 _INSERT = Statement(insert(restores))
@@ -91,9 +94,13 @@ class Standing(Struct, frozen=True, kw_only=True):
 
 
 def get_epoch(tx: Tx) -> int:
-    """Return the epoch of this database: how many restores, and other servers, it has seen."""
+    """Return the epoch of this database: how many restores, and other servers, it has seen. Raises UnsealedError."""
     row = tx.one(_NEWEST)
-    return row["epoch"] if row else 0
+    if row is None:
+        return 0
+    if type(row["epoch"]) is not int or not 0 <= row["epoch"] <= row["rows"]:  # each epoch has a row that began it
+        raise UnsealedError("an epoch of the tables restores and database_servers is not what a gateway writes")
+    return row["epoch"]
 
 
 def list_restores(tx: Tx) -> list[Restore]:

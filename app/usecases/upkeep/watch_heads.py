@@ -11,9 +11,18 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.errors import UnavailableError
+from app.domain.errors import UnavailableError, UnsealedError
 from app.storage.engine.transaction import EVERY_ORG
-from app.storage.trail.head_file import HeadFileError, Heads, find_heads, find_lost, read_heads, write_heads
+from app.storage.trail.head_file import (
+    Doubted,
+    HeadFileError,
+    Heads,
+    find_heads,
+    find_lost,
+    look_at_heads,
+    read_heads,
+    write_heads,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +34,9 @@ log = structlog.get_logger(__name__)
 
 _MEND = (
     "stop every gateway of it, run `assent restored --by E-MAIL --reason …`, then start again: see docs/operations.md"
+)
+_PUT_RIGHT = (
+    "`assent audit verify` says more; put the row right: the file keeps what was seen last, and nothing is lost"
 )
 
 
@@ -52,7 +64,11 @@ class WatchHeads:
             raise RestoredError(f"{told}. If it was, or if you are not sure: {_MEND}") from None
         if known is None:
             return
-        lost = await self._store.read(lambda tx: find_lost(tx, known), org=EVERY_ORG, long=True)
+        try:
+            lost = await self._store.read(lambda tx: find_lost(tx, known), org=EVERY_ORG, long=True)
+        except UnsealedError as error:
+            told = f"whether the database was restored from a backup cannot be told: {error.detail}"
+            raise RestoredError(f"{told}. Put that row right: `assent audit verify` says more") from None
         if lost is not None:
             told = f"the database is older than what this gateway has seen of it: {lost}"
             raise RestoredError(f"{told}. It was restored from a backup, and calls spent approvals unspent: {_MEND}")
@@ -61,7 +77,8 @@ class WatchHeads:
     async def note(self) -> None:
         """Write down how far the trail has come, if it has moved on; never anything older than what stands there.
 
-        Nor what another gateway has seen that shares the file: this one may be left behind on an old primary.
+        Nor what another gateway has seen that shares the file: this one may be left behind on an old primary. Nor what
+        nothing bears out: of that the file keeps what was seen last, and the log says so for as long as it is so.
         """
         if self.path is None:
             return
@@ -70,17 +87,21 @@ class WatchHeads:
         except HeadFileError:
             noted = self._noted
 
-        def unit(tx: Tx) -> tuple[Heads, str | None]:
-            heads = find_heads(tx)
-            return heads, None if noted is None or heads == noted else find_lost(tx, noted)
+        def unit(tx: Tx) -> tuple[Heads, list[Doubted], str | None]:
+            heads, doubted = look_at_heads(tx, noted)
+            return heads, doubted, None if noted is None or heads == noted else find_lost(tx, noted)
 
         try:
-            heads, lost = await self._store.read(unit, org=EVERY_ORG, long=True)
+            heads, doubted, lost = await self._store.read(unit, org=EVERY_ORG, long=True)
         except UnavailableError:
             return  # there is a next time
+        except UnsealedError as error:
+            heads, doubted, lost = noted, [Doubted(EVERY_ORG, error.detail)], None
+        for each in doubted:
+            log.error("head.doubted", org=each.org, why=each.why, mend=_PUT_RIGHT)
         if lost is not None:
             log.error("database.went_back", why=lost, mend=_MEND)
-        elif heads != noted:
+        elif heads is not None and heads != noted:
             await self._write(heads)
 
     async def renew(self) -> None:

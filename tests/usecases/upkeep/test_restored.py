@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import insert
+from structlog.testing import capture_logs
 
 from app.cli.main import app
 from app.embedded import embedded_gateway
@@ -19,12 +20,13 @@ from app.serve import StartRefusedError, hold_database
 from app.storage.engine.transaction import EVERY_ORG, Statement
 from app.storage.make_store import dialect_for, make_store
 from app.storage.tables.payment_tables import standing_approvals
-from app.storage.trail.head_file import Heads, find_heads, head_file_of, read_heads, write_heads
+from app.storage.trail.head_file import HeadFileError, Heads, find_heads, head_file_of, read_heads, write_heads
 from app.storage.trail.restores import list_restores
 from app.usecases.upkeep.restored import DeclareRestored
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET, ManualClock, open_gateway, query
+from tests.fixtures.tampering import Stranger
 from tests.requirements import requirement
 from tests.storage.rig import open_store
 
@@ -180,6 +182,64 @@ async def test_a_gateway_left_behind_writes_nothing_over_what_another_one_has_se
         await g.ask("by_api", {})
         await watch.note()
         assert read_heads(file) == seen
+
+
+JUNK = (
+    "hash = 'NaN'", "hash = ''", "hash = X'ff00'", "hash = CAST(X'ff00' AS TEXT)", "hash = upper(hash)",
+    f"hash = '{'a' * 64}'", "seq = 'now'", "seq = seq + 0.5", "seq = -1", "seq = 4611686018427387904", "seq = X'00'",
+)  # fmt: skip
+
+
+@pytest.mark.may_block
+@requirement("S-64")
+async def test_a_head_that_nothing_bears_out_is_said_and_not_written_down_and_once_it_is_right_all_is_as_before(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    g, file = gateway, tmp_path / "x.head"
+    await g.ask("by_api", {})
+    watch = WatchHeads(store=g.container.store, path=file)
+    await watch.note()
+    seen, right = read_heads(file), query(g.url, "SELECT seq, hash FROM audit_heads WHERE org = 'acme'")[0]
+    stranger = await asyncio.to_thread(Stranger, g)
+    for junk in JUNK:
+        with capture_logs() as logs:
+            stranger(f"UPDATE audit_heads SET {junk} WHERE org = 'acme'")
+            await watch.note()
+            assert read_heads(file) == seen, junk
+            await watch.check()  # the events are there: the database was not restored
+            assert [(each["event"], each["org"]) for each in logs] == [("head.doubted", "acme")], junk
+            stranger(f"UPDATE audit_heads SET seq = {right['seq']}, hash = '{right['hash']}' WHERE org = 'acme'")
+            await watch.note()
+        assert len(logs) == 1, junk
+    await g.ask("by_api", {})
+    await watch.note()
+    now = read_heads(file)
+    assert now is not None
+    assert now.orgs["acme"][0] > right["seq"]
+    with pytest.raises(HeadFileError):
+        write_heads(file, Heads(epoch=0, orgs={"acme": (1, "NaN")}))
+    assert read_heads(file) == now
+
+
+@pytest.mark.may_block
+@requirement("S-64")
+@pytest.mark.parametrize("epoch", ["'x'", "4611686018427387904", "0.5", "CAST(X'ff00' AS TEXT)"])
+async def test_an_epoch_that_nothing_began_is_said_and_not_written_down(
+    gateway: Gateway, tmp_path: Path, epoch: str
+) -> None:
+    g, file = gateway, tmp_path / "x.head"
+    watch = WatchHeads(store=g.container.store, path=file)
+    await DeclareRestored(store=g.container.store)(by=OLGA, reason="x")
+    await watch.note()
+    seen = read_heads(file)
+    stranger = await asyncio.to_thread(Stranger, g)
+    stranger(f"UPDATE restores SET epoch = {epoch}")
+    with capture_logs() as logs:
+        await watch.note()
+        assert [(each["event"], each["org"]) for each in logs] == [("head.doubted", EVERY_ORG)]
+    stranger.put_back()
+    await watch.check()
+    assert read_heads(file) == seen
 
 
 async def test_a_file_that_cannot_be_written_stops_nobody(
