@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from app.storage.place.address import is_postgres, libpq_url
+from app.storage.tables.revision import parse_revision
 
 if TYPE_CHECKING:
     import psycopg
@@ -16,13 +17,16 @@ NEWEST = "0032"
 
 
 def find_present(url: str) -> str | None:
-    """Return the revision of a database; None for an empty one. Raises SQLAlchemy's OperationalError if it is away."""
+    """Return the revision of a database; None for an empty one. Raises NoRevisionError.
+
+    SQLAlchemy's OperationalError, if the database is away.
+    """
     engine = engine_of(url)
     try:
         with engine.connect() as connection:
             if not sa.inspect(connection).has_table("alembic_version"):
                 return None
-            return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+            return parse_revision(connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalars().all())
     finally:
         engine.dispose()
 

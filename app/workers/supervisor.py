@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.errors import UnavailableError
+from app.domain.errors import UnavailableError, UnsealedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -56,6 +56,8 @@ class Supervisor:
                 await loop()
             except UnavailableError as error:  # an outage, not a defect: one line each time, without a traceback
                 log.warning("worker.waits", worker=name, why=error.detail)
+            except UnsealedError as error:  # a row that no gateway wrote
+                log.error("worker.refused", worker=name, why=error.detail)  # noqa: TRY400 - no fault of the code
             except Exception:
                 log.exception("worker.failed", worker=name)
             await asyncio.sleep(_PAUSE)

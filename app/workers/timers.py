@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from app.domain.errors import UnavailableError
+from app.domain.errors import UnavailableError, UnsealedError
 from app.lean_imports import nothing_installed
 
 with nothing_installed():  # it looks three times for what may be asked of it by name, which nobody here does
@@ -70,6 +70,8 @@ class Timers:
                 await tick()
             except UnavailableError as error:  # an outage, not a defect
                 log.warning("tick.waits", tick=name, why=error.detail)
+            except UnsealedError as error:  # a row that no gateway wrote: nothing else waits for it
+                log.error("tick.refused", tick=name, why=error.detail)  # noqa: TRY400 - no fault of the code
             except Exception:
                 log.exception("tick.failed", tick=name)
 

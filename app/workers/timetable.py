@@ -87,6 +87,7 @@ class Timetable(Struct, frozen=True, kw_only=True):
     def begin(self, timers: Timers) -> None:
         """Start the metronome. Jitter is in seconds: replicas that start together need not look together."""
         timers.every(self.tick, "sweep", self._sweep)
+        timers.every(self.tick, "broken glass", self.break_glass.end_over)
         timers.every(self.poll, "poll", self._poll)
         timers.every(_RELOAD, "reload", self.reload)
         timers.every(_ACCESS, "access", self.renew_access, jitter=5)
@@ -113,7 +114,6 @@ class Timetable(Struct, frozen=True, kw_only=True):
             await self.seal_standing.refresh(org)
 
     async def _sweep(self) -> None:
-        await self.break_glass.end_over()
         while (swept := await self.sweep()).total:
             log.info("sweep.done", **swept.counts())
             if not swept.more:

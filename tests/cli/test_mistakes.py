@@ -160,7 +160,7 @@ def written_to(bench: Bench) -> None:
 
 
 def schema(revision: str) -> Callable[[Bench], object]:
-    return lambda bench: bench.rows(f"UPDATE alembic_version SET version_num = '{revision}'")
+    return lambda bench: bench.rows(f"UPDATE alembic_version SET version_num = {revision}")
 
 
 def no_database(bench: Bench) -> None:
@@ -197,6 +197,8 @@ SERVE = "serve -c assent.yaml --port 0"
 LIST = "keys list -c assent.yaml"
 CHECK = "config check -c assent.yaml"
 DOCTOR = "doctor -c assent.yaml"
+NO_SCHEMA = ("the table alembic_version says no revision", "put the row back that was there")
+TWO = "INSERT INTO alembic_version VALUES ('0002')"
 HELD = ("database is locked", "assent.db is held by process ", "end it, or wait until it is done")
 MISTAKES = [
     Mistake("no file", "serve -c nothing.yaml", ("nothing.yaml:1: cannot be read", "-c", "`assent init` write one")),
@@ -231,8 +233,11 @@ MISTAKES = [
     Mistake("written to, listing", LIST, HELD[1:], written_to, code=1),
     Mistake("written to, doctor", DOCTOR, HELD[1:], written_to, code=1),
     Mistake("backup into nowhere", "backup nowhere/copy", ("nowhere/copy cannot be written", "make the folder")),
-    Mistake("older schema", SERVE, ("at 0003, this gateway needs", "`assent migrate`"), schema("0003")),
-    Mistake("newer schema", LIST, ("newer than the", "start a gateway of the newer release"), schema("9999")),
+    Mistake("older schema", SERVE, ("at 0003, this gateway needs", "`assent migrate`"), schema("'0003'")),
+    Mistake("a blob for a schema", SERVE, NO_SCHEMA, schema("X'ff00'")),
+    Mistake("two schemas", DOCTOR, NO_SCHEMA, lambda bench: bench.rows(TWO), code=1),
+    Mistake("a word for a schema", "audit verify -c assent.yaml", NO_SCHEMA, schema("'newest'")),
+    Mistake("newer schema", LIST, ("newer than the", "start a gateway of the newer release"), schema("'9999'")),
     Mistake("no schema", LIST, ("the database is new", "`assent migrate`"), database("sqlite:///FOLDER/new.db")),
     Mistake("port taken", "serve -c assent.yaml", ("is taken", "--port or ASSENT_PORT"), port_taken),
     Mistake("url's port taken", "serve -c assent.yaml",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+from app.storage.engine.trouble import NoRevisionError
 from app.storage.place.address import is_postgres, libpq_url
 
 _ADDRESS: Final = "ASSENT_DATABASE_URL"
@@ -47,6 +48,8 @@ _POSTGRES: Final = (
 def mend_of(error: Exception, url: str) -> str:
     """Say what to do about it."""
     cause: object = getattr(error, "orig", None) or error
+    if isinstance(cause, NoRevisionError):
+        return "put the row back that was there, as a backup has it, or restore the backup"
     if is_postgres(url):
         return _of_server(str(cause), url)
     if isinstance(cause, sqlite3.Error):

@@ -5,8 +5,7 @@ the commit, and no unit waits for a batch to fill: an idle lane takes what is th
 
 When something raises, the batch is rolled back and its units run one by one, each in its own transaction, so that one
 bad unit never fails its neighbours. Units may therefore run more than once and must have no effect outside their
-transaction. A unit refuses by *returning* an error (its caller gets it raised): refusals are ordinary and cost no
-rollback.
+transaction. A unit refuses by *returning* an error (its caller gets it raised): that is ordinary, and no rollback.
 
 A database may go silent, and then the thread hangs. Whoever watches (`watch.py`) abandons the batch: its callers are
 answered at once, its connection is cut, and what of it has not been committed by then never will be.
@@ -18,6 +17,7 @@ import queue
 import threading
 import time
 from operator import attrgetter
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -28,6 +28,7 @@ from app.storage.engine import unanswered
 from app.storage.engine.dialect import Failure
 from app.storage.engine.transaction import EVERY_ORG, Batch, LostGuardError, Tx
 from app.storage.engine.trouble import Trouble, said_of, trouble_of
+from app.storage.engine.unreadable import refuse_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -254,7 +255,7 @@ class Lane:
             self._commit(connection, jobs, batch, began)
         except Exception as error:
             failure = self._dialect.failure(error)
-            if (kind := unanswered.kind_of(error, failure)) is not None:
+            if kind := unanswered.kind_of(error, failure):
                 self._failed(kind)
             if failure is Failure.LOST:
                 self._disconnect()
@@ -263,7 +264,9 @@ class Lane:
                 # Returns only if the transaction committed. Once its callers have been answered, nobody asks any more.
                 unanswered.learn_fate(self._dialect, batch.ticket, batch, error, given_up=lambda: self._abandoned)
             else:
+                clear_frames(error.__traceback__)  # or a cursor that failed midway would hold on to what it saw
                 self._roll_back()
+                refuse_unreadable(error, batch.read)
                 raise
         if batch.changed:
             failpoint("commit.after")
@@ -297,10 +300,7 @@ class Lane:
             connection.execute("COMMIT")
 
     def _may_commit(self) -> None:
-        """Pass the point of no return, where the answer to this COMMIT matters. Raises UnavailableError.
-
-        A read whose COMMIT was not answered is simply read again.
-        """
+        """Pass the point of no return: a read whose COMMIT is not answered is read again. Raises UnavailableError."""
         with self._gate:
             if self._abandoned:
                 raise UnavailableError(said_of(Trouble.SILENT))
@@ -308,7 +308,7 @@ class Lane:
 
     def _run_units(self, connection: Any, jobs: Sequence[Job], batch: Batch, began: float) -> None:
         if self._is_new and self._write and self._succession.resume is not None:
-            # Before the rows are locked and read: what it finds out decides what they may still do.
+            # Before the rows are read: what it finds out decides what they may still do.
             self._succession.resume(self._tx(connection, EVERY_ORG, batch))
         self._lock_together(connection, jobs, batch)
         self._ran = []

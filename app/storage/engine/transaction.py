@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 from sqlalchemy import Table
 from sqlalchemy.sql import visitors
 
+from app.storage.engine.unreadable import MOST_READ
 from app.storage.statements.together import Gathered, Row, compiled
 
 if TYPE_CHECKING:
     import asyncio
-    from collections import OrderedDict
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from app.domain.trail.audit import Record
     from app.ports import IdFactory
     from app.storage.engine.dialect import Dialect, Seen
+    from app.storage.engine.value_keys import ValueKeys
     from app.storage.statements.together import RowWrite
     from app.telemetry.tracing import Traced
 
@@ -57,9 +59,14 @@ class Statement:
         """The tables that it names, wherever in it; none, if it is not a construct that tells."""
         return frozenset(part.name for part in visitors.iterate(self._construct) if isinstance(part, Table))
 
+    @property
+    def selected(self) -> Collection[Any]:
+        """The columns of its rows."""
+        return getattr(self._construct, "selected_columns", ())
+
     @cached_property  # worked out when it is run: most statements of a process never are
     def _columns(self) -> tuple[str, ...]:
-        return tuple(column.key for column in getattr(self._construct, "selected_columns", ()))
+        return tuple(column.key for column in self.selected)
 
     def bound(
         self, dialect: Dialect, parameters: Mapping[str, object], *, clocked: bool = False
@@ -101,31 +108,6 @@ class Link(NamedTuple):
     request_id: str | None
 
 
-class ValueKeys(Protocol):
-    """The keys that values are encrypted with where they are kept: see `app/storage/identity/vault.py`."""
-
-    shown: OrderedDict[str, object]  # what was read with them, by its row's id: it is forgotten with any of them
-
-    def newest(self, tx: Tx, org: str) -> Any:
-        """Return the key that an org's values are encrypted with; it is made if there is none that can be read."""
-
-    def readable(self, tx: Tx, org: str) -> Sequence[Any]:
-        """Return the org's keys that can be read."""
-        ...
-
-    def find(self, tx: Tx, org: str, number: int) -> Any:
-        """Return a key by its number, or why there is none."""
-
-    def alarm(self, org: str, request_id: str) -> None:
-        """Say that something cannot be read and was not destroyed."""
-
-    def renew(self, tx: Tx) -> None:
-        """Wrap the org's keys with the newest secret, as far as they can be read; make the first one."""
-
-    def refresh(self, tx: Tx) -> None:
-        """Look at the org's keys as they are kept now; one that was destroyed meanwhile is forgotten."""
-
-
 @dataclass(slots=True)
 class Batch:
     """What the units of one commit leave to be done together: audit events before it, wake-ups after it."""
@@ -158,6 +140,8 @@ class Batch:
     """What was put into the trails, in its order."""
     seconds: float = 0.0
     """From its beginning to the answered COMMIT."""
+    read: deque[tuple[Statement, list[Row]]] = field(default_factory=lambda: deque(maxlen=MOST_READ))
+    """What was read last: where a unit fails, the cell that made it is looked for there."""
     has_forked: bool = False
     """Whether the database was found to have lost what was committed: from here on its trails are others."""
 
@@ -245,14 +229,19 @@ class Tx:
         """Run a select and return its rows."""
         self._send_before(statement)
         cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
-        return statement.rows(cursor.fetchall())
+        return self._read(statement, cursor.fetchall())
 
     def all_now(self, statement: Statement, **parameters: object) -> tuple[list[Row], datetime]:
         """Run a writer's select, and read the clock anew in the same breath: behind any lock that was taken before."""
         self._send_before(statement)
         text, bound = statement.bound(self._dialect, parameters, clocked=True)
         found, seen = self._dialect.select_now(self._connection, text, bound)
-        return statement.rows(found), self._saw(seen)
+        return self._read(statement, found), self._saw(seen)
+
+    def _read(self, statement: Statement, found: Iterable[Sequence[Any]]) -> list[Row]:
+        rows = statement.rows(found)
+        self._batch.read.append((statement, rows))
+        return rows
 
     def take_locked(self, request_id: str) -> tuple[list[Row], datetime] | None:
         """Take the rows of a request that was locked for the batch; None if it was not, is another org's, or is taken.

@@ -65,6 +65,10 @@ class SupersededError(Exception):
     """A server answers whose place another one has taken: what it says is of the past, what it is told gets lost."""
 
 
+class NoRevisionError(Exception):
+    """The table that says which schema the database has says none."""
+
+
 def said_of(trouble: Trouble) -> str:
     """Say it to a caller."""
     return _SAID[trouble]
@@ -94,6 +98,8 @@ def _is_of_postgres(error: object) -> bool:
 def database_fault(error: Exception, url: str) -> str | None:
     """Say in one line, without the password, what the database or its driver complains of; None for other errors."""
     cause: object = getattr(error, "orig", None) or error  # SQLAlchemy wraps the driver's own
+    if isinstance(cause, NoRevisionError):
+        return str(cause)
     if not isinstance(cause, sqlite3.Error) and not _is_of_postgres(cause):
         return "its address cannot be read" if type(error).__module__.startswith("sqlalchemy.") else None
     told = " ".join(str(cause).split())

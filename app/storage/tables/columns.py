@@ -22,6 +22,7 @@ from msgspec import json as fast_json
 
 from app.domain.errors import AssentError
 from app.storage.engine.dialect import MICROSECOND, from_us, to_us
+from app.storage.engine.unreadable import RAISED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MISREAD = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError, AssentError)
+MISREAD = (*RAISED, AssentError)
 """What reading a row may raise that no gateway wrote: a cell may hold any text, and in SQLite anything at all."""
 _HOLDS: dict[type, type] = {sa.Text: str, sa.Integer: int, sa.BigInteger: int}
 

@@ -7,6 +7,7 @@ order: requests, then the head), so the order of events is the order of commits.
 from __future__ import annotations
 
 import json
+import re
 from types import NoneType
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ from app.storage.tables.tables import audit_events, audit_heads
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_HASH = re.compile(r"[0-9a-f]{64}")
+_MOST_EVENTS = 2**53
 _HEAD = Statement(select(audit_heads.c.seq, audit_heads.c.hash).where(audit_heads.c.org == bindparam("for_org")))
 _HEAD_LOCKED = Statement(
     select(audit_heads.c.seq, audit_heads.c.hash).where(audit_heads.c.org == bindparam("for_org")).with_for_update()
@@ -89,9 +92,12 @@ class UnreadableEventError(ValueError):
 
 
 def append_all(tx: Tx, pending: Sequence[Pending]) -> None:
-    """Link and insert an org's records in their order. Called by the store alone, last in a commit."""
+    """Link and insert an org's records in their order. Called by the store alone, last in a commit.
+
+    Raises UnsealedError for a head that no gateway wrote: nothing is linked to it.
+    """
     head = tx.one(_HEAD_LOCKED if tx.locks_rows else _HEAD, for_org=tx.org)
-    seq, prev = (head["seq"], head["hash"]) if head else (-1, GENESIS)
+    seq, prev = _head_of(head)
     for item in pending:
         facts = facts_text(item.record)
         event = link(
@@ -174,9 +180,17 @@ def list_about_keys(tx: Tx) -> list[AuditEvent]:
 
 
 def get_head(tx: Tx) -> tuple[int, str]:
-    """Return the (seq, hash) of the last event; (-1, GENESIS) of an empty trail."""
-    head = tx.one(_HEAD, for_org=tx.org)
-    return (head["seq"], head["hash"]) if head else (-1, GENESIS)
+    """Return the (seq, hash) of the last event; (-1, GENESIS) of an empty trail. Raises UnsealedError."""
+    return _head_of(tx.one(_HEAD, for_org=tx.org))
+
+
+def _head_of(row: Row | None) -> tuple[int, str]:
+    if row is None:
+        return -1, GENESIS
+    seq, digest = row["seq"], row["hash"]
+    if type(seq) is not int or not 0 <= seq < _MOST_EVENTS or type(digest) is not str or not _HASH.fullmatch(digest):
+        raise UnsealedError("the head of the trail cannot be read: `assent audit verify` names it")
+    return seq, digest
 
 
 def _to_row(event: AuditEvent, facts: bytes | None = None) -> Row:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
-from app.domain.errors import NotFoundError, UnavailableError
+from app.domain.errors import NotFoundError, UnavailableError, UnsealedError
 from app.domain.request.quorum import count
 from app.storage.cards.outbox import count_by_status, oldest_queued
 from app.storage.engine.dialect import to_us
@@ -26,6 +26,7 @@ from app.usecases.voters.electorate import voters_shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from app.domain.request.quorum import Tally
     from app.domain.request.request import ConfirmationRequest
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     Runs = Callable[[str], bool]
     """Which tools an executor's key may run."""
 
+T = TypeVar("T")
+
 _COUNTED_FOR = 30.0
 _ANSWERS_WITHIN = 3.0
 """Seconds in which the database must answer for the gateway to be ready."""
@@ -53,9 +56,19 @@ def place_of(request: ConfirmationRequest) -> tuple[int, str]:
 class Standing(Struct, frozen=True, kw_only=True):
     """What is owed: errands by status, requests by state, and for how many seconds the oldest of each waits."""
 
-    outbox: Mapping[str, int]
-    requests: Mapping[str, int]
+    outbox: Mapping[str, int] | None
+    requests: Mapping[str, int] | None
     oldest: Mapping[str, float]
+
+
+def _waits(since_of: Callable[[Tx], datetime | None]) -> Callable[[Tx], float]:
+    """Return a unit that says for how many seconds something has waited."""
+
+    def unit(tx: Tx) -> float:
+        since = since_of(tx)
+        return max(0.0, (tx.now() - since).total_seconds()) if since else 0.0
+
+    return unit
 
 
 class Read:
@@ -66,7 +79,7 @@ class Read:
         self._store = store
         self._book = book
         self._warned = WarnedBefore()
-        self._counted: tuple[float, Mapping[str, int]] | None = None
+        self._counted: tuple[float, Mapping[str, int] | None] | None = None
 
     async def get(
         self, org: str, request_id: str, *, agent: str | None, runs: Runs | None = None
@@ -156,23 +169,26 @@ class Read:
         return self._store.trouble
 
     async def standing(self) -> Standing:
-        """Return how much of what is owed, over all orgs. Requests are counted twice a minute at most."""
+        """Return how much of what is owed, over all orgs. Requests are counted twice a minute at most.
+
+        A figure that a row spoils which no gateway wrote is left out.
+        """
         counted = self._counted
-        anew = counted is None or time.monotonic() - counted[0] > _COUNTED_FOR
+        if counted is None or time.monotonic() - counted[0] > _COUNTED_FOR:
+            counted = time.monotonic(), await self._figure(count_open)
+            self._counted = counted
+        outbox, pending, queued = await asyncio.gather(
+            self._figure(count_by_status), self._figure(_waits(oldest_pending)), self._figure(_waits(oldest_queued))
+        )
+        oldest = {name: seconds for name, seconds in (("pending", pending), ("outbox", queued)) if seconds is not None}
+        return Standing(outbox=outbox, requests=counted[1], oldest=oldest)
 
-        def unit(tx: Tx) -> Standing:
-            now = tx.now()
-            waits = [oldest_pending(tx), oldest_queued(tx)]
-            pending, queued = [max(0.0, (now - since).total_seconds()) if since else 0.0 for since in waits]
-            requests = count_open(tx) if counted is None or anew else counted[1]
-            return Standing(
-                outbox=count_by_status(tx), requests=requests, oldest={"pending": pending, "outbox": queued}
-            )
-
-        found = await self._store.read(unit, org=EVERY_ORG, long=True)
-        if anew:
-            self._counted = time.monotonic(), found.requests
-        return found
+    async def _figure(self, of: Callable[[Tx], T]) -> T | None:
+        """Read one figure by itself. None: a row that no gateway wrote is in the way, and the log names it."""
+        try:
+            return await self._store.read(of, org=EVERY_ORG, long=True)
+        except UnsealedError:
+            return None
 
     def backlog(self) -> dict[str, int]:
         """Return how many units wait for each lane of the store."""

@@ -8,7 +8,7 @@ should not.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -42,6 +42,16 @@ if TYPE_CHECKING:
 
 _MOST = 500
 """Rows of a kind that one round looks at; the next round takes the rest."""
+
+_LISTS: Final[tuple[Callable[[Tx, datetime, int, datetime], due.Due], ...]] = (
+    lambda tx, now, most, _: due.list_expiring(tx, now, most),
+    lambda tx, now, most, _: due.list_lapsing(tx, now, most),
+    lambda tx, now, most, _: due.list_silent(tx, now, most),
+    lambda tx, now, most, _: due.list_ageing(tx, now, most),
+    lambda tx, now, most, _: due.list_timers_due(tx, now, most),
+    lambda tx, now, most, awake: list_late(tx, now, most, awake=awake),
+)
+"""Each a unit of its own, and together one transaction: a row that one of them cannot read stops none of the others."""
 
 
 class Swept(Struct, frozen=True, kw_only=True):
@@ -83,7 +93,10 @@ class Sweep:
 
     async def __call__(self) -> Swept:
         """Do one round. Raises what went wrong with one row after all others were looked at."""
-        rows = await self._store.read(self._list_due, org=EVERY_ORG, long=True)
+        listed = await asyncio.gather(
+            *(self._store.read(self._due(each), org=EVERY_ORG, long=True) for each in _LISTS), return_exceptions=True
+        )
+        rows = [[] if isinstance(each, BaseException) else each for each in listed]
         expiring, lapsing, silent, ageing, ringing, late = rows
         done = await asyncio.gather(
             self._settle(expiring, lambda request, now: advance(request, DeadlinePassed(), now=now)),
@@ -95,8 +108,9 @@ class Sweep:
             return_exceptions=True,
         )
         counts = [each for each in done if not isinstance(each, BaseException)]
-        if len(counts) < len(done):
-            raise next(each for each in done if isinstance(each, BaseException))
+        for each in (*listed, *done):
+            if isinstance(each, BaseException):
+                raise each
         expired, lapsed, lost, reposted, rung, missed = counts
         more = any(len(each) == _MOST for each in rows)
         return Swept(expired=expired, lapsed=lapsed, lost=lost, reposted=reposted, rung=rung, late=missed, more=more)
@@ -109,17 +123,13 @@ class Sweep:
 
         return await self._store.write(unit, org=EVERY_ORG)
 
-    def _list_due(self, tx: Tx) -> tuple[due.Due, due.Due, due.Due, due.Due, due.Due, due.Due]:
-        now = tx.now()
-        self._awake = awake = min(self._awake or now, now)  # a clock may be set back
-        return (
-            due.list_expiring(tx, now, _MOST),
-            due.list_lapsing(tx, now, _MOST),
-            due.list_silent(tx, now, _MOST),
-            due.list_ageing(tx, now, _MOST),
-            due.list_timers_due(tx, now, _MOST),
-            list_late(tx, now, _MOST, awake=awake),
-        )
+    def _due(self, listing: Callable[[Tx, datetime, int, datetime], due.Due]) -> Callable[[Tx], due.Due]:
+        def unit(tx: Tx) -> due.Due:
+            now = tx.now()
+            self._awake = awake = min(self._awake or now, now)  # a clock may be set back
+            return listing(tx, now, _MOST, awake)
+
+        return unit
 
     async def _settle(self, rows: due.Due, step: Callable[[ConfirmationRequest, datetime], Step]) -> int:
         def unit_for(request_id: str) -> Callable[[Tx], int]:
@@ -195,8 +205,14 @@ class Sweep:
         return sum(await self._each(rows, unit_for))
 
     async def _each(self, rows: due.Due, unit_for: Callable[[str], Callable[[Tx], int]]) -> list[int]:
-        """Run a unit a row; handed in together, they share commits."""
-        return await asyncio.gather(*(self._store.write(unit_for(row), org=org, about=row) for org, row in rows))
+        """Run a unit a row; handed in together, they share commits. Raises the first failure, once all were run."""
+        done = await asyncio.gather(
+            *(self._store.write(unit_for(row), org=org, about=row) for org, row in rows), return_exceptions=True
+        )
+        for each in done:
+            if isinstance(each, BaseException):
+                raise each
+        return [each for each in done if not isinstance(each, BaseException)]
 
 
 def _brought_in(request: ConfirmationRequest, policy: Policy) -> dict[str, frozenset[str]]:
