@@ -10,6 +10,7 @@ from sqlalchemy import bindparam, delete, insert, select
 from app.ports import Account, AccountStatus
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
+from app.storage.engine.unreadable import readable
 from app.storage.tables.tables import accounts
 
 if TYPE_CHECKING:
@@ -65,17 +66,19 @@ def put_account(tx: Tx, channel: str, person: str, account: Account | None) -> N
 
 def list_by_account(tx: Tx, channel: str, account_id: str) -> list[KnownAccount]:
     """Return who an account is: nobody, one person, or (a mistake: then nobody is recognised) several."""
-    return [_known(row) for row in tx.all(_BY_ACCOUNT, for_org=tx.org, of_channel=channel, of_account=account_id)]
+    rows = tx.all(_BY_ACCOUNT, for_org=tx.org, of_channel=channel, of_account=account_id)
+    return readable("accounts", rows, _known)
 
 
 def list_of_person(tx: Tx, person: str) -> dict[str, KnownAccount]:
     """Return a person's account in each channel, by the channel's name."""
-    return {row["channel"]: _known(row) for row in tx.all(_OF_PERSON, for_org=tx.org, of_person=person)}
+    rows = tx.all(_OF_PERSON, for_org=tx.org, of_person=person)
+    return dict(readable("accounts", rows, lambda row: (row["channel"], _known(row))))
 
 
 def list_of_channel(tx: Tx, channel: str) -> list[KnownAccount]:
     """Return every account that is known in a channel."""
-    return [_known(row) for row in tx.all(_OF_CHANNEL, for_org=tx.org, of_channel=channel)]
+    return readable("accounts", tx.all(_OF_CHANNEL, for_org=tx.org, of_channel=channel), _known)
 
 
 def _known(row: dict[str, str]) -> KnownAccount:

@@ -15,6 +15,7 @@ from sqlalchemy import bindparam, exists, func, select, update
 from app.domain.request.request import DeliveryStatus, Risk, Status
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.engine.unreadable import readable
 from app.storage.statements.together import Rank, inserting
 from app.storage.tables.tables import deliveries, outbox, requests
 
@@ -170,7 +171,8 @@ def enqueue(
 def claim_due(tx: Tx, *, channel: str, most: int, lease: timedelta) -> list[OutboxRow]:
     """Take what is due for a channel, for as long as the lease lasts.
 
-    Rows that another worker holds are passed over. First cards of high risk that people wait for come first.
+    Rows that another worker holds are passed over, and so is what cannot be read. First cards of high risk that people
+    wait for come first.
     """
     now = tx.lock_now()
     due = {"for_org": tx.org, "of_channel": channel, "at": to_us(now), "most": most}
@@ -178,9 +180,15 @@ def claim_due(tx: Tx, *, channel: str, most: int, lease: timedelta) -> list[Outb
     if len(rows) == most:  # there may be more than there are turns: what is urgent takes the first ones
         urgent = tx.all(_URGENT, **due)
         rows = [*{row["id"]: row for row in [*urgent, *rows]}.values()][:most]
-    for row in rows:
-        tx.write(_LEASE, row_id=row["id"], due_at=to_us(now + lease), attempts=row["attempts"] + 1)
-    return [_from_row(row, attempts=row["attempts"] + 1) for row in rows]
+    taken = readable("outbox", rows, lambda row: _from_row(row, attempts=row["attempts"] + 1))
+    for each in taken:
+        tx.write(_LEASE, row_id=each.id, due_at=to_us(now + lease), attempts=each.attempts)
+    if len(taken) < len(rows):
+        known = {each.id for each in taken}
+        for row in rows:
+            if row["id"] not in known:  # no gateway wrote it: it must not stand before the others time and again
+                tx.write(_LEASE, row_id=row["id"], due_at=to_us(now + lease), attempts=0)
+    return taken
 
 
 def settle(tx: Tx, row: OutboxRow, *, error: str | None = None) -> bool:

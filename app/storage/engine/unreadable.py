@@ -7,7 +7,7 @@ cell of another type than its column, a number that no gateway writes there, or 
 from __future__ import annotations
 
 from json import JSONDecodeError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 from sqlalchemy import BigInteger, Integer, Text
@@ -15,10 +15,12 @@ from sqlalchemy import BigInteger, Integer, Text
 from app.domain.errors import UnsealedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from app.storage.engine.transaction import Statement
     from app.storage.statements.together import Row
+
+T = TypeVar("T")
 
 MOST_READ = 16
 """So many of the last answers of a batch are looked at."""
@@ -38,6 +40,17 @@ def refuse_unreadable(error: Exception, read: Iterable[tuple[Statement, Sequence
     if why is not None:
         log.error("row.unreadable", why=why, error=type(error).__name__)
         raise UnsealedError(f"a row cannot be read, for no gateway wrote it: {why}") from error
+
+
+def readable(table: str, rows: Iterable[Row], build: Callable[[Row], T]) -> list[T]:
+    """Build what the rows say. One that no gateway wrote is left out, and the log names its table."""
+    found: list[T] = []
+    for row in rows:
+        try:
+            found.append(build(row))
+        except RAISED as error:
+            log.error("row.unreadable", why=f"a row of {table}", error=type(error).__name__)  # noqa: TRY400 - its own
+    return found
 
 
 def _why(error: Exception, statement: Statement, row: Row) -> str | None:

@@ -222,9 +222,16 @@ def _from_row(row: Row) -> AuditEvent:
         seq=row["seq"],
         id=row["id"],
         at=from_us(row["at"]),
-        record=Record(kind=Kind(row["kind"]), actor=row["actor"], facts=json.loads(row["facts"])),
+        record=Record(kind=Kind(row["kind"]), actor=row["actor"], facts=_object(row["facts"])),
         request_id=row["request_id"],
         request_version=row["request_version"],
         prev_hash=row["prev_hash"],
         hash=row["hash"],
     )
+
+
+def _object(text: str) -> dict[str, object]:
+    found = json.loads(text)
+    if type(found) is not dict:
+        raise TypeError("no object")
+    return found  # pyright: ignore[reportUnknownVariableType] - of whatever JSON may hold

@@ -10,6 +10,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from app.domain.trail.replicas import Replica
 from app.storage.engine.dialect import MICROSECOND, from_us, to_us
 from app.storage.engine.transaction import Statement
+from app.storage.engine.unreadable import readable
 from app.storage.tables.replica_tables import replicas
 
 if TYPE_CHECKING:
@@ -99,7 +100,9 @@ def forget_silent(tx: Tx, *, before: datetime) -> None:
 
 
 def _written(rows: Sequence[Row]) -> Written:
-    return Written(replicas=tuple(_from_row(row) for row in rows), said=max((row["said"] for row in rows), default=""))
+    return Written(
+        replicas=tuple(readable("replicas", rows, _from_row)), said=max((row["said"] for row in rows), default="")
+    )
 
 
 def _from_row(row: Row) -> Replica:

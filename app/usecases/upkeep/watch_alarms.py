@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from app.domain.errors import UnsealedError
 from app.domain.trail.alarms import Alarm, Cause
 from app.domain.trail.audit import Kind
 from app.domain.trail.told import told
@@ -97,12 +98,18 @@ class WatchAlarms:
         """Look at everything once, and say what has changed."""
         deaf = self._contact.deaf()
         for org in self._book.orgs():
-            mine = {Sighting(alarm, self._name) for alarm in self._of_channels(org, deaf)}
-            before, after, now = await self._store.read(self._looker(org, mine), org=org, long=True)
-            if before != after:
-                self._unsaid[org].extend(await self._store.write(self._changer(org, mine), org=org))
-            self._standing[org] = frozenset(each.alarm for each in after)
-            await self._say(org, now)
+            try:
+                await self._look(org, deaf)
+            except UnsealedError as error:  # it is named, and the other orgs are looked after
+                log.error("alarms.unseen", org=org, why=error.detail)  # noqa: TRY400 - no fault of the code
+
+    async def _look(self, org: str, deaf: Iterable[str]) -> None:
+        mine = {Sighting(alarm, self._name) for alarm in self._of_channels(org, deaf)}
+        before, after, now = await self._store.read(self._looker(org, mine), org=org, long=True)
+        if before != after:
+            self._unsaid[org].extend(await self._store.write(self._changer(org, mine), org=org))
+        self._standing[org] = frozenset(each.alarm for each in after)
+        await self._say(org, now)
 
     def _of_channels(self, org: str, deaf: Iterable[str]) -> set[Alarm]:
         ours = {name for of, name in self._channels.all() if of == org}
