@@ -17,7 +17,7 @@ from app.telemetry.tracing import Met
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.domain.request.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest, Execution
     from app.storage.engine.transaction import Row, Tx
 
 
@@ -96,9 +96,17 @@ def request_from_rows(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest:
         known.fields,
         decisions=tuple([DECISION.read(each) for each in rows if each["decision_id"]]),
         grant=GRANT.read(row) if row["grant_id"] else None,
-        execution=EXECUTION.read(row) if row["execution_id"] else None,
+        execution=_read_execution(row) if row["execution_id"] else None,
     )
     if tx.traced is not None:
         call = request.call
         tx.traced.met[request.id] = Met(request.id, call.tool, call.agent, call.call_id, row["traceparent"])
     return request
+
+
+def _read_execution(row: Row) -> Execution:
+    """Build it; no seal covers what was reported, and what is no text there cannot be shown. Raises ValueError."""
+    why = EXECUTION.why_unlike(row)
+    if why is not None:
+        raise ValueError(why)
+    return EXECUTION.read(row)
