@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlalchemy import bindparam, func, insert, select, update
 
 from app.storage.engine.dialect import to_us
-from app.storage.engine.transaction import Statement, Tx
+from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.engine.unreadable import readable
 from app.storage.tables.secret_tables import secret_ids
 
 _LIST = Statement(
@@ -33,9 +34,15 @@ def list_seal_ids(tx: Tx) -> list[str]:
 def list_all_seal_ids(tx: Tx) -> dict[str, list[str]]:
     """Return the ids of every org that this transaction sees, each as `list_seal_ids` does."""
     found: dict[str, list[str]] = {}
-    for row in tx.all(_ALL):
-        found.setdefault(row["org"], []).append(row["key_id"])
+    for org, key_id in readable("secret_ids", tx.all(_ALL), _texts):
+        found.setdefault(org, []).append(key_id)
     return found
+
+
+def _texts(row: Row) -> tuple[str, str]:
+    if type(row["org"]) is not str or type(row["key_id"]) is not str:
+        raise TypeError("no text")
+    return row["org"], row["key_id"]
 
 
 def remember_secret(tx: Tx, key_id: str) -> bool:

@@ -45,7 +45,7 @@ VALUES: dict[str, Any] = {
 WHO = ("admin", "olga@acme.example", "agent:shop", "auditor")
 WAITS = {
     *(f"audit_heads.{name}" for name in ("org", "seq", "hash")),  # nothing of the org is written
-    "database_servers.epoch", "restores.epoch",  # no UTF-8: no lock without knowing the restores
+    "database_servers.epoch", "restores.epoch", "restores.restored_at",  # no UTF-8: no lock without them
 }  # fmt: skip
 GONE_ON = {"tick.failed", "worker.failed", "errand.failed", "delivery.unremembered", "request.failed"}
 
