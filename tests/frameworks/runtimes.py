@@ -39,7 +39,7 @@ class Runtime:
     """How a call is carried out again whose tool directed the flow: the run is `resumed`, or in it `retried`."""
     says_of_errors: str = "the bank is closed: boom"
     """What it makes, by itself, of a tool's own error."""
-    says_of_killed: str = "it is not known whether it ran. It did not run now."
+    says_of_killed: str = "it is not known whether it ran. It may be running still."
     """What its model reads of a suspended call whose agent was killed while it ran."""
     no_json: Any = "half of a pair: \ud83d"
     """A value that is no JSON, and that it hands on."""

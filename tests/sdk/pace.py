@@ -39,4 +39,5 @@ def manual_pace(seconds: ManualSeconds, *, patience: float = 30.0, margin: float
 
 def quick_pace(*, patience: float = 5.0, hold: float = 5.0) -> Pace:
     """Real seconds, few of them."""
-    return Pace(hold=hold, patience=patience, first_backoff=0.01, last_backoff=0.05, connect=1.0, read=2.0)
+    short = {"first_backoff": 0.01, "last_backoff": 0.05, "connect": 1.0, "read": 2.0, "lookup": 0.3}
+    return Pace(hold=hold, patience=patience, **short)

@@ -26,6 +26,7 @@ MINIMAL = {"Prefer": "return=minimal"}
 """A header for whoever does not read the answer, or has it: without it, it holds all arguments again."""
 HANDED_ON = frozenset({State.APPROVED, State.EXECUTING})
 """States in which an executor owes an outcome: each ends by itself, by the grant's time or the lease's."""
+_NOT_KNOWN = HANDED_ON | {State.UNKNOWN}
 _LAG = 0.25
 """Seconds that an answer may need: the gateway is asked to answer so much before a deadline."""
 _TOO_LATE = 0.05
@@ -43,6 +44,7 @@ class _Clock:
     def __init__(self, wire: Wire, pace: Pace, end: float | None) -> None:
         self._wire, self._pace, self._end = wire, pace, end
         self._started = pace.monotonic()
+        self._doubtful: float | None = None
 
     @property
     def given(self) -> float | None:
@@ -58,6 +60,17 @@ class _Clock:
         left = (last - request.created_at).total_seconds() - (self._pace.monotonic() - self._started)
         told = self._wire.seconds_to(last) if away else None
         return left if told is None else min(left, told)
+
+    def to_look_up(self, request: Request) -> float:
+        """How long an unknown outcome may still be waited for: counted from when it was first seen, and from the lease.
+
+        So one that has been unknown for long is not waited for at all.
+        """
+        now = self._pace.monotonic()
+        self._doubtful = now if self._doubtful is None else self._doubtful
+        left = self._pace.lookup - (now - self._doubtful)
+        over = None if request.execution is None else self._wire.seconds_to(request.execution.lease_until)
+        return left if over is None else min(left, over + self._pace.lookup)
 
 
 async def wait_for_decision(
@@ -114,13 +127,19 @@ async def wait_for_decision(
 async def wait_for_outcome(wire: Wire, pace: Pace, request: Request, *, end: float | None = None) -> Request:
     """Hold while an executor may still run an approved request, through restarts of the gateway.
 
-    At `end` the request comes back as it stands. Raises `GatewayAwayError` when the gateway does not answer until the
-    time of the executor and a margin are over: then nobody here knows whether it ran.
+    Also while it is unknown since a short time, for a lookup may still say (`Pace.lookup`). At `end` the request comes
+    back as it stands. Raises `GatewayAwayError` when the gateway does not answer until the time of the executor and a
+    margin are over: then nobody here knows whether it ran.
     """
     clock, attempt, away = _Clock(wire, pace, end), 0, False
-    while request.state in HANDED_ON:
-        left = clock.until(_end_of(request) + timedelta(seconds=pace.margin), request, away=away)
+    while request.state in _NOT_KNOWN:
+        if request.state is State.UNKNOWN:
+            left = clock.to_look_up(request)
+        else:
+            left = clock.until(_end_of(request) + timedelta(seconds=pace.margin), request, away=away)
         if left <= 0:
+            if request.state is State.UNKNOWN:
+                return request
             raise GatewayAwayError(f"what the executor made of request {request.id} was not told in its time")
         given = clock.given
         if given is not None:
@@ -136,7 +155,7 @@ async def wait_for_outcome(wire: Wire, pace: Pace, request: Request, *, end: flo
             moved, request = found.version > request.version, found
         if moved or (not away and pace.monotonic() - asked_at >= hold / 2):
             attempt = 0
-        elif request.state in HANDED_ON:
+        elif request.state in _NOT_KNOWN:
             attempt += 1
             await wire.back_off(attempt, at_least=answer.retry_after, at_most=left)
     return request

@@ -58,7 +58,7 @@ _DECIDED = {
     RefusalCode.DENIED_BY_RULE: "Not approved: a rule forbids this call.",
     RefusalCode.LAPSED: "Not run: the approval was not used in time and has lapsed.",
     RefusalCode.ALREADY_CLAIMED: "The approval of this call was used already, and it is good for one run. It did not "
-    "run now.",
+    "run here.",
     RefusalCode.DIGEST_MISMATCH: "Not run: what was approved is not what this call would do.",
     RefusalCode.EXECUTOR_FAILED: "The executor of this tool ran the call once, and it failed. It did not run here.",
     RefusalCode.LEFT_TO_EXECUTOR: "The executor of this tool runs the call by itself as soon as it is approved, and "
@@ -67,8 +67,8 @@ _DECIDED = {
     RefusalCode.ALREADY_RAN: "This call ran before, once, and succeeded; what it returned was not kept. It did not run "
     "again.",
     RefusalCode.ALREADY_FAILED: "This call ran before, once, and failed. It did not run again.",
-    RefusalCode.OUTCOME_UNKNOWN: "This call was handed out to be run once, and it is not known whether it ran. It did "
-    "not run now.",
+    RefusalCode.OUTCOME_UNKNOWN: "This call was handed out to be run once, and it is not known whether it ran. It may "
+    "be running still.",
     RefusalCode.PENDING_ELSEWHERE: "This call was approved and sent once, and the service that carries it out asks its "
     "own people now. That is no refusal: it may still be done.",
     RefusalCode.PAUSED: "Not run: people have paused this, and only people can lift the pause.",
@@ -96,6 +96,8 @@ _NOT_TWICE = (
     "Do not repeat it, and do not try to reach the same end another way: it may have run, and people can find out. "
     "Tell the user."
 )
+_SHOWS = " It shows what came of the call, as soon as that is known."
+"""Said of the request of a call that others may have run, or may be running: an executor, or an earlier process."""
 _AGAIN = "To ask again later, repeat the very same call: it joins this request."
 _ENDINGS = {
     RefusalCode.STILL_PENDING: f"Do not try to reach the same end another way. {_AGAIN}",
@@ -154,14 +156,16 @@ def refusal(
     request_id: str | None = None,
     short_code: str | None = None,
 ) -> str:
-    """The whole text for a call that does not run: `rule` (or guard) decided, `reason` is quoted as it was given.
+    """The whole text for a call that is not this caller's to run: `rule` (or guard) decided, `reason` is quoted.
 
     Of an expired request there is nobody who gave one: what stands there is the gateway's own word for the silence.
     """
     decided = _DECIDED_BY[code].format(_quote(rule)) if rule and code in _DECIDED_BY else _DECIDED[code]
     given = bool(reason and reason.strip()) and code is not RefusalCode.EXPIRED
     why = f' Reason given: "{_quote(reason)}".' if reason and given else ""
-    return f"{decided}{why}{_reference(request_id, short_code)} {_ENDINGS.get(code, FINAL)}".rstrip()
+    about = _reference(request_id, short_code)
+    about += _SHOWS if about and code is RefusalCode.OUTCOME_UNKNOWN else ""
+    return f"{decided}{why}{about} {_ENDINGS.get(code, FINAL)}".rstrip()
 
 
 def still_waiting(*, request_id: str, short_code: str | None, by_executor: bool = False) -> str:

@@ -38,6 +38,8 @@ class Pace:
     """How long a call other than `wait` is tried again while the gateway is away."""
     margin: float = 30.0
     """How long after a request's deadline `wait` still hopes for the gateway's answer."""
+    lookup: float = 20.0
+    """How long an outcome that became unknown is still waited for: an executor may ask its tool what came of it."""
     connect: float = 5.0
     read: float = 10.0
     first_backoff: float = 0.2

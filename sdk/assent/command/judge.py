@@ -48,6 +48,8 @@ MOST_LEAD = 5.0
 _ANSWERED_WITHIN = 10.0  # besides what it holds
 CLAIM_WITHIN = 6.0  # less than the watch's grace
 GOODBYE_WITHIN = 2.0
+LOOKED_UP_WITHIN = 20.0
+"""How long an outcome that became unknown is still waited for: an executor may ask its tool what came of it."""
 _LONGEST_RESULT = 6_000  # of an executor's result, of what Claude Code shows a model
 _CLAIM = {
     "already_claimed": RefusalCode.ALREADY_CLAIMED,
@@ -73,6 +75,7 @@ class Judge:
         self._context: list[str] = []  # what the gateway's hooks tell the model besides
         self._claim_id: str | None = None
         """The claim that was sent and not yet answered for."""
+        self._doubtful_until: float | None = None
         watch.last_word = self._last_word
 
     def speak(self) -> None:
@@ -162,7 +165,8 @@ class Judge:
         return {} if token is None else {"requester_token": token}
 
     def _hold_now(self) -> float:
-        return max(0.0, min(HOLD, self._watch.remaining() - self._lead))
+        end = float("inf") if self._doubtful_until is None else self._doubtful_until
+        return max(0.0, min(HOLD, self._watch.remaining() - self._lead, end - time.monotonic()))
 
     def _remember(self, answer: object) -> None:
         request = as_object(answer)
@@ -180,8 +184,8 @@ class Judge:
         return f"/v1/requests/{quote(self._request['id'])}"
 
     def _decided(self) -> bytes:
-        attempt, awaited = 0, self._awaited()
-        while self._request["state"] in awaited:
+        attempt = 0
+        while self._awaited():
             hold = self._hold_now()
             asked_at = time.monotonic()
             after = 0.0
@@ -197,7 +201,7 @@ class Judge:
                 )
             except AwayError as away:
                 after = away.retry_after
-            if self._request["state"] in awaited:
+            if self._awaited():
                 held = after == 0.0 and hold > 0 and time.monotonic() - asked_at >= hold / 2
                 attempt = 0 if held else attempt + 1
                 if not held:  # a fault, or an answer that did not hold: never a busy loop
@@ -216,9 +220,16 @@ class Judge:
             raise HookError(f"the gateway speaks of the state {self._request['state']!r}, unknown to this version")
         return self._deny(code, reason=text(as_object(self._request.get("settled")), "reason"))
 
-    def _awaited(self) -> tuple[str, ...]:
-        """States that are waited through: what only an executor may run is waited for to its end."""
-        return ("pending", "approved", "executing") if self._request.get("enforced") is True else ("pending",)
+    def _awaited(self) -> bool:
+        """Whether it is waited on: what only an executor may run to its end, and a while longer for a lookup's."""
+        state = self._request["state"]
+        if self._request.get("enforced") is not True:
+            return state == "pending"
+        if state != "unknown":
+            return state in {"pending", "approved", "executing"}
+        if self._doubtful_until is None:
+            self._doubtful_until = time.monotonic() + LOOKED_UP_WITHIN
+        return time.monotonic() < self._doubtful_until
 
     def _hold(self, seconds: float) -> str:
         since = "" if self._request["state"] == "pending" else f"&since={self._request.get('version')}"
@@ -307,6 +318,8 @@ class Judge:
             return self._deny(RefusalCode.GATEWAY_AWAY)
         request_id, code = self._request["id"], text(self._request, "code")
         enforced = self._request.get("enforced") is True
+        if enforced and self._request["state"] == "unknown":
+            return self._deny(RefusalCode.OUTCOME_UNKNOWN)
         if enforced and self._request["state"] != "pending":
             return self._event.deny(left_to_executor(request_id=request_id, short_code=code))
         return self._event.deny(still_waiting(request_id=request_id, short_code=code, by_executor=enforced))

@@ -1,4 +1,4 @@
-"""What becomes of a call at the gate: it ran now, it ran before, or it does not run; each with words for a model."""
+"""What becomes of a call at the gate: it ran now, it ran before, or there is no result; each with words for a model."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The call does not run now. `message` is for the model, and says so if it ran before; `code` is for programs."""
+    """There is no result, and the call is not to be run here; an executor, or an earlier process, may have run it.
+
+    `message` is for the model, and says what is known of that; `code` is for programs.
+    """
 
     code: RefusalCode
     rule: str | None = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from assent import NotApprovedError, ToolElsewhere, guarded
 from assent.client.messages import RefusalCode
-from assent.executor.executor import ToolFailed, ToolUnknown
+from assent.executor.executor import ToolFailed, ToolSucceeded, ToolUnknown
 from assent.hooks import Hooks
 from assent.hooks.ready.approval_gate import RUN_BY_EXECUTOR, ApprovalGate
 from tests.fixtures.enforced import enforce
@@ -41,13 +42,16 @@ async def real(sqlite_url: str, config: Path, platform: MemoryPlatform) -> Async
         yield await enforce(running)
 
 
-async def _asks_while_the_executor_works(real: Gateway, does: Any) -> tuple[Any, Spy]:
+async def _asks_while_the_executor_works(
+    real: Gateway, does: Any, *, lookup: Any = None, patience: float = 0.3
+) -> tuple[Any, Spy]:
     """Let an agent call the guarded tool that a rule allows, while an executor serves; return what it got."""
     spy, own = Spy(does=does), Spy()
     async with (
-        executing(real, spy, tool="ping", who="executor") as (executor, _),
+        executing(real, spy, tool="ping", who="executor", lookup=lookup or spy.lookup) as (executor, _),
         executing(real, own, tool="ping", who="agent:shop") as (agent, _),
     ):
+        agent._gateway.pace = replace(agent._gateway.pace, lookup=patience)
         working = asyncio.ensure_future(executor.work())
 
         @guarded(agent._gateway, tool="ping")
@@ -87,6 +91,21 @@ async def test_a_failure_or_a_doubt_of_the_executor_is_told_as_what_it_is(
     assert (found.code, own.calls) == (code, [])
     assert words in str(found)
     assert "Not approved" not in str(found)
+    assert "did not run now" not in str(found)
+    if code is RefusalCode.OUTCOME_UNKNOWN:
+        assert "It shows what came of the call, as soon as that is known. Do not repeat it" in str(found)
+
+
+@requirement("S-01", "F-08")
+async def test_what_a_lookup_finds_out_a_moment_later_is_what_the_agent_hears(real: Gateway) -> None:
+    answers = iter([None, None])
+    found, own = await _asks_while_the_executor_works(
+        real,
+        lambda: ToolUnknown(why="the executor was gone"),
+        lookup=lambda _: next(answers, ToolSucceeded(result={"receipt": "R-1"})),
+        patience=8.0,
+    )
+    assert (found, own.calls) == ({"receipt": "R-1"}, [])
 
 
 @requirement("S-01")
@@ -121,7 +140,7 @@ def test_the_hook_command_never_lets_the_runtime_run_it_and_tells_the_outcome(
     gateway: StubGateway, hook: HookLine, state: str
 ) -> None:
     gateway.enforced = True
-    process = hook.begin(event())
+    process = hook.begin(event(), *(["--deadline", "3"] if state == "unknown" else []))
     gateway.arrived("get")
     gateway.decide("req_0001", "approved")
     gateway.arrived("get", 2)
@@ -141,3 +160,23 @@ def test_the_hook_command_never_lets_the_runtime_run_it_and_tells_the_outcome(
     }
     assert told[state] in said.reason
     assert "repeat the very same call" not in said.reason
+    assert "did not run now" not in said.reason
+
+
+@pytest.mark.process
+@requirement("S-01")
+def test_the_hook_command_hears_what_a_lookup_finds_out_a_moment_later(gateway: StubGateway, hook: HookLine) -> None:
+    gateway.enforced = True
+    process = hook.begin(event())
+    gateway.arrived("get")
+    at, lease = gateway.only.created_at.isoformat(), gateway.only.expires_at.isoformat()
+    shown = {"id": "exe_1", "claim_id": "exec.x", "started_at": at, "lease_until": lease}
+    gateway.only.execution = {**shown, "status": "unknown", **ENDS["unknown"]}
+    gateway.decide("req_0001", "unknown")
+    gateway.arrived("get", 2)
+    gateway.only.execution = {**shown, "status": "succeeded", **ENDS["succeeded"]}
+    gateway.decide("req_0001", "succeeded")
+    said = finish(process)
+    assert said.decision == "deny"
+    assert "the executor of this tool ran the call, once" in said.reason
+    assert '{"receipt": "R-1"}' in said.reason

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.process
 
 SIGKILLED = -9
-DOUBT = "it is not known whether it ran. It did not run now."
+DOUBT = "it is not known whether it ran. It may be running still."
 ENDS = {  # the place of death: the payments, and what the replay is told
     "pending": (1, "Ran", ""),
     "claimed": (0, "Refused", DOUBT),
