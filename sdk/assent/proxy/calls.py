@@ -8,7 +8,7 @@ import anyio
 
 from assent.client.log import warn
 from assent.proxy import wording
-from assent.proxy.judge import Leave, Wanted
+from assent.proxy.judge import Leave, Wanted, not_known
 from assent.proxy.reading import Line, UnreadableError, asks, id_of, written
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ class Calls:
             held.told = True
             held.scope.cancel()
             return True
+        held.told = True
         self._group.start_soon(self._give_up, held)
         return False
 
@@ -169,8 +170,10 @@ class Calls:
         try:
             await self._to_server(leave.line)
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            held.end(None, "the server ended while the call was handed to it")
+            held.end(None, "the server ended when the call was handed to it")
         await held.answered.wait()
+        if held.answer is None:
+            await self._answer(held, not_known(held.wanted.id, leave, held.why))
         await self._judge.settle(leave, held.answer, held.why)
 
     async def tick(self) -> None:
@@ -187,7 +190,12 @@ class Calls:
     # --- from the server ----------------------------------------------------------------------------------------------
 
     async def from_server(self, raw: bytes) -> None:
-        """Pass a line on; an answer to a call of ours is heard as well."""
+        """Pass a line on; an answer to a call of ours is heard as well. Half a line at the end reaches nobody."""
+        if not raw.endswith(b"\n"):
+            if _is_cut(raw):
+                warn("the server ended in the middle of a line: dropped")
+                return
+            raw += b"\n"  # we may have more to say behind it
         if not self._open and self._judge.naming.server is not None:
             await self._to_client(raw)
             return
@@ -261,3 +269,11 @@ class Calls:
 
     async def _say(self, message: Object) -> None:
         await self._to_client(written(message))
+
+
+def _is_cut(raw: bytes) -> bool:
+    try:
+        Line(raw)
+    except UnreadableError:
+        return True
+    return False

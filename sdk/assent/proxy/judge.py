@@ -191,6 +191,14 @@ class Judge:
         await self.gone()
 
 
+def not_known(call_id: Id, leave: Leave, why: str) -> Object:
+    """What the model is told of a call that the server had, and that nobody will answer any more."""
+    if why.startswith(NOT_RUN):
+        return wording.refused(call_id, f"Not run: {why.removeprefix(NOT_RUN)}.")
+    doubt = Refused(code=RefusalCode.OUTCOME_UNKNOWN, reason=why, request=leave.permission.request)
+    return wording.refused(call_id, doubt.message)
+
+
 _NOT_CONTINUED = "the server asked for more, and the call was not continued"
 
 

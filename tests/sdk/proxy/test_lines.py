@@ -193,9 +193,12 @@ async def test_a_server_that_ends_leaves_what_it_had_unknown_and_the_rest_withdr
         await line.say(asked(2, {"name": "drop"}))
         await asyncio.to_thread(gateway.arrived, "check", 2)
         await line.calls.server_over()
-        assert [told["result"]["content"][0]["text"] for told in line.told] == [
-            "Not run: the server of this tool has ended."
-        ]
+        await line.until(line.client, 2)
+        said = {told["id"]: told["result"]["content"][0]["text"] for told in line.told}
+        assert said[2] == "Not run: the server of this tool has ended."
+        assert "it is not known whether it ran. It may be running still." in said[1]
+        assert "Request req_0001" in said[1]
+        assert all(told["result"]["isError"] for told in line.told)
         await asyncio.to_thread(gateway.arrived, "outcome")
         await asyncio.to_thread(gateway.arrived, "cancel")
     assert [row.state for row in gateway.rows.values()] == ["unknown", "cancelled"]

@@ -135,6 +135,11 @@ class Link:
         """Whether another request may follow."""
         return not self.gone and self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
 
+    @property
+    def owes(self) -> bool:
+        """Whether the request that came last has no whole answer yet."""
+        return not self.gone and self._http.our_state in {h11.SEND_RESPONSE, h11.SEND_BODY}
+
     async def _put(self, content: bytes | None) -> None:
         if not content or self.gone:
             return

@@ -22,7 +22,7 @@ from assent.proxy.calls import AFTER_CANCEL, MOST_OPEN, TICK
 from assent.proxy.http import sse
 from assent.proxy.http.admission import admit, refuse_two_stories, session_of
 from assent.proxy.http.link import GoneError, Link, Refusal
-from assent.proxy.judge import Leave, Wanted
+from assent.proxy.judge import Leave, Wanted, not_known
 from assent.proxy.lines import LONGEST
 from assent.proxy.reading import Line, UnreadableError, asks, id_of, written
 
@@ -224,7 +224,7 @@ class HttpProxy:
                     group.cancel_scope.cancel()
 
                 group.start_soon(watch)
-                why = await self._exchanged(link, asked, leave) or why
+                why = await self._exchanged(link, asked, held, leave) or why
                 group.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
@@ -232,25 +232,20 @@ class HttpProxy:
                     await self._judge.gate.settle(leave.permission, OutcomeStatus.FAILED, error=why)
                 else:
                     await self._judge.settle(leave, held.answer, why)
-        if held.answer is None and link.began and not link.goes_on:
-            text = f"The call was approved and handed on, and it is not known whether it ran: {why}. Do not repeat it."
-            await _finish(link, wording.refused(held.wanted.id, text))
+        if held.answer is None and link.owes:
+            await _finish(link, not_known(held.wanted.id, leave, why))
 
-    async def _exchanged(self, link: Link, asked: Asked, leave: Leave) -> str | None:
+    async def _exchanged(self, link: Link, asked: Asked, held: _Held, leave: Leave) -> str | None:
         """Why there may be no answer."""
         status = 200
         try:
             async with self._sent(asked, leave.line) as response:
                 status = response.status_code
                 if status == 200 or not link.began:
-                    await self._relayed(link, response, asked)
+                    await self._relayed(link, response, asked, held)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as fault:
-            if not link.began:
-                await link.answer(502)
             return f"{NOT_RUN}the server could not be reached ({type(fault).__name__})"
         except (httpx2.HTTPError, sse.TooLargeError) as fault:
-            if not link.began:
-                await link.answer(502)
             return f"the server's answer was lost ({type(fault).__name__})"
         if status == 200:
             return None
@@ -288,16 +283,22 @@ class HttpProxy:
                 raise httpx2.RemoteProtocolError("the server answered with a redirect, which is not followed")
             yield response
 
-    async def _relayed(self, link: Link, response: httpx2.Response, asked: Asked) -> None:
-        """Pass the server's answer on, hearing what is in it."""
+    async def _relayed(self, link: Link, response: httpx2.Response, asked: Asked, held: _Held | None = None) -> None:
+        """Pass the server's answer on, hearing what is in it.
+
+        A stream is left open that ends without the answer to the call that is `held`, and that nobody can take up.
+        """
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         of = response.headers.get("mcp-session-id") or session_of(asked) or link
         if kind == _STREAM:
             if not link.began:
                 await _relay_head(link, response)
+            taken_up = False
             async for event in sse.events(response.aiter_raw(), most=LONGEST):
+                taken_up = taken_up or event.id is not None
                 await link.send(self._heard(of, event))
-            await link.end()
+            if held is None or held.answer is not None or taken_up:
+                await link.end()
         elif kind == "application/json":
             body = await _bounded(response.aiter_raw())
             message = self._read(of, body)
