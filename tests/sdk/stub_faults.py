@@ -22,6 +22,8 @@ _PROBLEMS = {
 }
 _ANSWERS: dict[str, Callable[[], web.Response]] = {
     "nonsense": lambda: web.Response(text='{"decision": "allow"', content_type="application/json"),
+    "doubled": lambda: web.Response(text='{"decision":"deny","decision":"allow"}', content_type="application/json"),
+    "accepted": lambda: web.json_response({"decision": "allow"}, status=202),
     "plain": lambda: web.Response(text="allow"),
     "empty": web.Response,
     "list": lambda: web.json_response([{"decision": "allow"}]),

@@ -68,7 +68,7 @@ def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_
     try:
         value: object = _parse(text)
     except json.JSONDecodeError as error:
-        raise _fault(f"{error.msg} at line {error.lineno}, column {error.colno}", None) from None
+        raise _fault(f"{error.msg.removesuffix(' at')} at line {error.lineno}, column {error.colno}", None) from None
     return check_value(value, max_depth=max_depth)
 
 

@@ -128,6 +128,8 @@ CODE_OF_STATE = {
     "lapsed": RefusalCode.LAPSED,
 }
 """What it means for a call that its request stands so, and is not this caller's to run. None says of a run: not run."""
+STATUS_OF_DECISION = {"ask": 202}
+"""The status with which the gateway answers, where that is not 200: what comes with another is not understood."""
 _ABOUT_ARGUMENTS = frozenset({"bad_arguments", "bad_json"})
 
 

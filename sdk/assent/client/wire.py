@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -29,6 +29,7 @@ from assent.client.errors import (
     NotEntitledError,
     UnknownRequestError,
 )
+from assent.client.messages import STATUS_OF_DECISION
 from assent.client.models import parse_object
 from assent.secret_files import read_key
 
@@ -199,7 +200,9 @@ class Wire:
         problem = _decode(response)
         if 200 <= status < 300:
             if problem is None:
-                return Answer(body=None, fault="an answer that is no JSON object")
+                return Answer(body=None, fault="an answer that is no JSON object, or in which a key stands twice")
+            if status != STATUS_OF_DECISION.get(str(problem.get("decision")), 200):
+                return Answer(body=None, fault=f"an answer whose status {status} and decision do not agree")
             self._learn_clock(response)
             return Answer(body=problem)
         if status >= 500 or status in _PASSING:
@@ -262,9 +265,16 @@ def _encode(body: Json) -> bytes:
 
 def _decode(response: httpx2.Response) -> Json | None:
     try:
-        return parse_object(json.loads(response.content), "the body")
+        return parse_object(json.loads(response.content, object_pairs_hook=_unique), "the body")
     except (ValueError, RecursionError, GatewayError):
         return None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Json:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
 
 
 def _seconds(text: str | None) -> float:

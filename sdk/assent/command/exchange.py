@@ -11,8 +11,9 @@ import os
 import socket
 import time
 
+from assent.client.messages import STATUS_OF_DECISION
 from assent.command.faults import AwayError, RefusedError
-from assent.command.shapes import as_object
+from assent.command.shapes import as_object, unique
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -197,12 +198,14 @@ def _part(connection: socket.socket, end: float) -> bytes:
 
 def _judge(status: int, fields: dict[str, str], content: bytes) -> dict[str, Any]:
     try:
-        body = as_object(json.loads(content))
+        body = as_object(json.loads(content, object_pairs_hook=unique))
     except (ValueError, RecursionError):
         body = None
     if 200 <= status < 300:
         if body is None:
-            raise AwayError("an answer that is no JSON object")
+            raise AwayError("an answer that is no JSON object, or in which a key stands twice")
+        if status != STATUS_OF_DECISION.get(str(body.get("decision")), 200):
+            raise AwayError(f"an answer whose status {status} and decision do not agree")
         return body
     if status >= 500 or status in _PASSING:
         after = fields.get("retry-after", "")

@@ -12,6 +12,14 @@ def as_object(value: object) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
 
 
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object as it is read, strictly: what stands twice could be read as the one and as the other."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
 def as_list(value: object) -> list[Any]:
     """The value if it is a JSON array, else an empty one."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]

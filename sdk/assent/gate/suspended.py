@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from assent.client.call import ToolCall
+from assent.client.models import parse_object
 
 if TYPE_CHECKING:
     from assent.client.models import Json
 
 _VERSION = 1
+_NONE = "that is no suspended call of Assent, as its as_json() writes one: {}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,12 @@ class SuspendedCall:
 
         try:
             told = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(_NONE.format(f"it is not JSON ({error})" if text.strip() else "it is empty")) from error
+        if not isinstance(told, dict):
+            raise ValueError(_NONE.format("it is no JSON object"))  # noqa: TRY004 - of a text, as the others
+        told = parse_object(cast("object", told), "it")
+        try:
             if told["assent"] != _VERSION:
                 raise ValueError(f"a suspended call of the form {told['assent']!r}, unknown to this version")
             body: Json = dict(told["call"])
@@ -51,7 +59,7 @@ class SuspendedCall:
                 call=call, key=_text(told["key"]), request_id=told["request_id"] and _text(told["request_id"])
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"that is no suspended call of Assent: {error!r}") from error
+            raise ValueError(_NONE.format(f"a member is missing, unknown or of another kind ({error!r})")) from error
 
 
 def _text(value: Any) -> str:

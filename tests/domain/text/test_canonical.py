@@ -110,6 +110,7 @@ def test_any_changed_leaf_changes_the_digest(members: dict[str, int], other: int
         ('{"a": 1}'.encode("utf-16"), "", "not UTF-8 at byte 0"),
         (b'{"a": "\xed\xa0\x80"}', "", "not UTF-8 at byte 7"),
         (b"", "", "Expecting value at line 1, column 1"),
+        (b'"\n"', "", "Invalid control character at line 1, column 2"),
         (b'{"a": 1} {"a": 2}', "", "Extra data at line 1, column 10"),
         (b'{"a": 1,}', "", None),
         (b"{'a': 1}", "", None),

@@ -78,7 +78,7 @@ async def test_the_same_call_of_the_same_session_joins_the_request_that_stands(
 
 
 @requirement("S-43")
-@pytest.mark.parametrize("fault", ["lost", "reset", "500", "502", "503", "429", "nonsense", "empty", "cut"])
+@pytest.mark.parametrize("fault", ["lost", "reset", "500", "502", "503", "429", "nonsense", "empty", "doubled", "cut"])
 async def test_a_check_is_tried_again_under_the_same_key(
     gateway: StubGateway, client: AsyncGateway, fault: Fault
 ) -> None:
@@ -199,6 +199,15 @@ async def test_arguments_that_are_no_json_never_leave(
     with pytest.raises(TypeError):
         await client.check(ToolCall("pay", arguments))
     assert gateway.count("check") == 0
+
+
+@requirement("S-08")
+@pytest.mark.parametrize("fault", ["doubled", "accepted"])
+async def test_an_answer_of_two_meanings_is_none(gateway: StubGateway, fault: Fault) -> None:
+    gateway.faults["check"].extend([fault] * 99)
+    async with AsyncGateway(gateway.url, KEY, pace=manual_pace(ManualSeconds(), patience=1.0)) as client:
+        with pytest.raises(GatewayAwayError, match="an answer "):
+            await client.check(ToolCall("pay", PAY))
 
 
 async def test_a_redirect_is_not_followed(gateway: StubGateway, client: AsyncGateway) -> None:

@@ -44,7 +44,7 @@ def holding(seconds: ManualSeconds, clock_off: timedelta, *, lag: float = 0.0) -
         said = row().as_json()
         date = format_datetime((NOW + clock_off).astimezone(UTC), usegmt=True)
         body = {"decision": "ask", "request": said} if request.method == "POST" else said
-        return httpx2.Response(200, json=body, headers={"Date": date})
+        return httpx2.Response(202 if "decision" in body else 200, json=body, headers={"Date": date})
 
     return lambda: httpx2.MockTransport(answer)
 

@@ -103,6 +103,14 @@ def test_a_claim_that_keeps_failing_is_a_no(gateway: StubGateway, hook: HookLine
     assert finish(process).blocks()
 
 
+@pytest.mark.parametrize("fault", ["doubled", "accepted"])
+def test_an_answer_of_two_meanings_is_a_no(gateway: StubGateway, hook: HookLine, fault: Fault) -> None:
+    gateway.faults["check"].extend([fault] * 99)
+    said = hook.run(event(), *SHORT)
+    assert said.decision == "deny"
+    assert "an answer " in said.reason
+
+
 def test_a_gateway_that_does_not_listen_is_a_no(hook: HookLine, gateway: StubGateway) -> None:
     gateway.stop()
     said = hook.run(event(), *SHORT)
@@ -223,6 +231,14 @@ def test_an_event_that_cannot_be_read_is_a_no(gateway: StubGateway, hook: HookLi
     assert said.code == 2
     assert said.out == b""
     assert "Not approved" in said.err
+
+
+def test_a_number_that_no_program_keeps_is_named(gateway: StubGateway, hook: HookLine) -> None:
+    said = hook.run(event(arguments={"sums": [1, {"a": 7}]}).replace(b"7", b"1e400"))
+    assert said.code == 2
+    assert "'tool_input.sums.1.a' is 1e400, larger than any number" in said.err
+    assert "call again with a smaller number, or with its digits as a text" in said.err
+    assert gateway.seen == []
 
 
 def test_large_and_foreign_arguments_are_judged_like_any_other(gateway: StubGateway, hook: HookLine) -> None:

@@ -154,6 +154,9 @@ async def test_a_ticket_is_finished_by_any_process_once(gateway: StubGateway, cl
     assert isinstance(suspended, SuspendedCall)
     assert suspended.waits
     text = suspended.as_json()
+    for other in ("", " ", "{", "[]", "7", '{"assent": 1}', text.replace('"key"', '"kee"')):
+        with pytest.raises(ValueError, match=r"^that is no suspended call of Assent, as its as_json"):
+            await Gate(client).finish(other, tool, deadline=0)
     early = await Gate(client).finish(text, tool, deadline=0)
     assert isinstance(early, Refused)
     assert early.code is RefusalCode.STILL_PENDING

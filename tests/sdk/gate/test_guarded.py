@@ -153,7 +153,7 @@ async def test_a_rules_denial_names_the_rule(gateway: StubGateway, pay: Callable
 
 @requirement("S-08")
 @pytest.mark.parametrize("kind", ["check", "get", "claim"])
-@pytest.mark.parametrize("fault", ["500", "nonsense", "empty", "reset", "401", "redirect"])
+@pytest.mark.parametrize("fault", ["500", "nonsense", "doubled", "accepted", "empty", "reset", "401", "redirect"])
 @pytest.mark.heavy
 @pytest.mark.sampled(3)
 async def test_a_fault_at_any_step_never_runs_the_tool(gateway: StubGateway, kind: str, fault: Fault) -> None:

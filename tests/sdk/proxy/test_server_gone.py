@@ -128,6 +128,7 @@ OVER_HTTP = {
 @pytest.mark.parametrize("when", OVER_HTTP)
 async def test_over_http_a_call_that_the_server_had_is_answered_when_it_goes(gateway: StubGateway, when: str) -> None:
     said, had = OVER_HTTP[when]
+    answer: Any = None
     gateway.one_call = True
 
     async def upstream(stream: Any) -> None:

@@ -10,7 +10,7 @@ import json
 
 from assent.command.faults import HookError
 from assent.command.hosts.row import SEEN
-from assent.command.shapes import as_object
+from assent.command.shapes import as_list, as_object, unique
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _LONGEST_WORDS = 4_000  # of the gateway
 _MOST_TOLD = 14_000  # of an event: the gateway keeps 16 Ki characters
 _SHORT = 40
+_MOST_PLACE = 200
+_INFINITE = (float("inf"), float("-inf"))
 _OF_ONE_KIND = ("command", "file_path")
 """What an event has that is about a call of one kind of tool, and names neither tool nor arguments."""
 _ARGUMENTS = "(the call's arguments)"
@@ -150,17 +152,37 @@ def parse_event(host: Host, content: bytes) -> Event:
 
 
 def _decoded(told: str, what: str) -> object:
+    too_large: list[str] = []
+
+    def number(written: str) -> float:
+        found = float(written)
+        if found in _INFINITE:
+            too_large.append(written)
+        return found
+
     try:
-        return json.loads(told, object_pairs_hook=_unique, parse_constant=_no_constant)
+        found = json.loads(told, object_pairs_hook=unique, parse_constant=_no_constant, parse_float=number)
     except (ValueError, RecursionError) as error:
         raise HookError(f"{what} not JSON: {error}") from error
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
+    if too_large:
+        raise HookError(
+            f"{_place_of_infinite(found)} is {too_large[0][:_SHORT]}, larger than any number that a program keeps: "
+            f"call again with a smaller number, or with its digits as a text"
+        )
     return found
+
+
+def _place_of_infinite(value: object) -> str:
+    """Where the first number stands that is too large."""
+    left: list[tuple[str, object]] = [("", value)]
+    while left:
+        place, one = left.pop()
+        if isinstance(one, float) and one in _INFINITE:
+            return f"{place[1 : 1 + _MOST_PLACE]!r}" if place else "it"
+        inner = as_object(one)
+        parts = enumerate(as_list(one)) if inner is None else inner.items()
+        left += reversed([(f"{place}.{name}", part) for name, part in parts])
+    return "a number"
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 
-from assent.command.shapes import as_list, as_object
+from assent.command.shapes import as_list, as_object, unique
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,16 +33,9 @@ def _uncommented(text: str) -> str:
 
 def read_object(text: str) -> dict[str, Any]:
     """The object that the text holds. Raises `ValueError`."""
-    found = as_object(json.loads(plain(text), object_pairs_hook=_unique))
+    found = as_object(json.loads(plain(text), object_pairs_hook=unique))
     if found is None:
         raise ValueError("it holds no JSON object")
-    return found
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
     return found
 
 

@@ -115,7 +115,7 @@ def _parse_object(printed: bytes) -> dict[str, Any]:
         if error.msg == "Extra data":
             raise HookFaultError("it printed more than one JSON value: print one object, and nothing else") from None
         raise HookFaultError(
-            f"it printed what is no JSON ({error.msg} at character {error.pos}): {_cut(text)}"
+            f"it printed what is no JSON ({error.msg.removesuffix(' at')} at character {error.pos}): {_cut(text)}"
         ) from None
     except (ValueError, RecursionError) as error:
         raise HookFaultError(f"it printed JSON that cannot be taken: {_cut(str(error))}") from None
