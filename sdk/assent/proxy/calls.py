@@ -9,7 +9,7 @@ import anyio
 from assent.client.log import warn
 from assent.proxy import wording
 from assent.proxy.judge import Leave, Wanted, not_known
-from assent.proxy.reading import Line, UnreadableError, asks, id_of, written
+from assent.proxy.reading import Line, UnreadableError, asks, id_in, id_of, written
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -75,7 +75,9 @@ class Calls:
         try:
             line = Line(raw)
         except UnreadableError as fault:
-            await self._say(wording.error(None, wording.NOT_READ, f"Not passed on by the approval gate: {fault}."))
+            named = id_in(raw)
+            about = None if named in self._open else named
+            await self._say(wording.error(about, wording.NOT_READ, f"Not passed on by the approval gate: {fault}."))
             return
         passing = [message for message in line.messages if not await self._held_back(line, message)]
         if len(passing) == len(line.messages):

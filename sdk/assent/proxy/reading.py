@@ -8,6 +8,7 @@ carriage return (line readers end a line there), what is no UTF-8, NaN, and nest
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -115,6 +116,62 @@ def id_of(message: Object) -> Id | None:
     """The id of a call or of an answer, where it is one that JSON-RPC knows; else None."""
     found = message.get("id")
     return found if isinstance(found, str | int | float) and not isinstance(found, bool) else None
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z)|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
+"""A token of what may be no JSON: a text that has no end goes to the end, so that each byte is looked at once."""
+_MOST_SEARCHED = 1024 * 1024
+_LONGEST_ID = 200
+_WHOLE = re.compile(r"-?[0-9]{1,15}")
+
+
+def id_in(raw: bytes | None) -> Id | None:
+    """The id of a call in a line that cannot be read, so that nobody waits for it; None where it is not clear.
+
+    It is clear in one whole object, however deep and whatever its values are, that has a `method` and a single `id`:
+    an answer has no method, and to answer that would be taken for the answer to another call.
+    """
+    if raw is None or len(raw) > _MOST_SEARCHED:
+        return None
+    top = _outermost(raw.decode(errors="replace"))
+    if top is None or len(top) % 4 != 3 or set(top[1::4]) != {":"} or set(top[3::4]) - {","}:
+        return None
+    members = list(zip(map(_text, top[::4]), top[2::4], strict=True))
+    folded = [name.casefold() if name is not None else None for name, _ in members]
+    if "method" not in folded or folded.count("id") != 1:
+        return None
+    name, value = members[folded.index("id")]
+    if name == "id" and _WHOLE.fullmatch(value):
+        return int(value)
+    text = _text(value) if name == "id" else None
+    return text if text is None or len(text) <= _LONGEST_ID else None
+
+
+def _outermost(text: str) -> list[str] | None:
+    """The tokens of one object and of no other, each value that has parts as its bracket alone."""
+    found: list[str] = []
+    depth, over = 0, False
+    for each in _TOKEN.finditer(text):
+        part = each[0]
+        if over or (depth == 0 and part != "{"):
+            return None
+        if part in {"]", "}"}:
+            depth -= 1
+            over = depth == 0
+            continue
+        if depth == 1:
+            found.append(part)
+        if part in {"[", "{"}:
+            depth += 1
+    return found if over else None
+
+
+def _text(token: str) -> str | None:
+    try:
+        found = json.loads(token) if token.startswith('"') else None
+    except ValueError:
+        return None
+    return found if isinstance(found, str) else None
 
 
 def asks(message: Object) -> bool:

@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 
 from assent.client.log import warn
+from assent.command.faults import HookError
 from assent.proxy.lines import lines
 
 if TYPE_CHECKING:
@@ -128,15 +129,24 @@ class Between(Protocol):
         ...
 
 
+async def _started(command: Sequence[str]) -> Process:
+    try:
+        return await anyio.open_process(
+            list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None, env=environment_of(os.environ)
+        )
+    except OSError as fault:
+        raise HookError(
+            f"{command[0]!r} cannot be started ({fault.strerror}): write the program's whole path behind --, and "
+            "each of its arguments as a word of its own"
+        ) from fault
+
+
 async def serve(command: Sequence[str], make: Callable[[TaskGroup, Send, Send], Between]) -> int:
-    """Stand between our client and this server until one of them is gone. Raises `OSError` if it cannot be started.
+    """Stand between our client and this server until one of them is gone. Raises `HookError` if it cannot be started.
 
     `make` makes what stands in the middle, of a group for its tasks, and of the ways to the client and to the server.
     """
-    process = await anyio.open_process(
-        list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None, env=environment_of(os.environ)
-    )
-    client, server = Stdio(), Server(process)
+    client, server = Stdio(), Server(process := await _started(command))
     over, ended = anyio.Event(), anyio.Event()
     by_itself = False
     async with anyio.create_task_group() as group:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.sdk.proxy.line import ProxyLine
+from tests.sdk.proxy.wire import asked, raw
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,6 +89,28 @@ async def test_whoever_stops_waiting_leaves_no_card_behind(gateway: StubGateway,
     await asyncio.to_thread(gateway.arrived, "cancel", 2)
     with pytest.raises(Exception, match=r"."):
         await second
+
+
+@requirement("F-75")
+@pytest.mark.parametrize(("options", "state"), [((), "cancelled"), (("--keep-pending",), "pending")])
+def test_a_signal_ends_it_orderly(gateway: StubGateway, tmp_path: Path, options: tuple[str, ...], state: str) -> None:
+    gateway.one_call = True
+    words = ProxyLine(url=gateway.url, folder=tmp_path, kind="mcp-server").words(*options)
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b'{"jsonrpc":"2.0","id":9,"method":NaN}\n')
+    process.stdin.write(raw(asked(1, {"name": "request_approval", "arguments": WIRE})))
+    process.stdin.flush()
+    gateway.arrived("check", within=30.0)
+    process.terminate()
+    with process.stdout, process.stdin:
+        told = [json.loads(line) for line in process.stdout]
+        assert process.wait(HANGS) == 0
+    assert [each["id"] for each in told] == [9, 1]
+    assert told[1]["result"]["isError"] is True
+    assert told[1]["result"]["content"][0]["text"].startswith("Not approved: the approval gate was ended")
+    assert gateway.only.state == state
 
 
 @requirement("F-75")

@@ -35,37 +35,59 @@ async def test_all_but_calls_passes_byte_for_byte_in_both_directions(gateway: St
     assert gateway.seen == []
 
 
-UNREADABLE = [
+NAMED = [
     b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}\n',
     b'{"jsonrpc":"2.0","id":1,"Method":"tools/call","params":{"name":"pay"}}\n',
     '{"jsonrpc":"2.0","id":1,"method":"ping","paramſ":{"name":"pay"}}\n'.encode(),
     b'{"jsonrpc":"2.0","id":1,"method":["tools/call"],"params":{"name":"pay"}}\n',
     b'{"jsonrpc":"2.0","id":1,\r"method":"ping"}\n',
-    b'{"jsonrpc":"2.0","id":1,"method":"tools/call"\n',
-    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay","arguments":{"n":NaN}}}\n',
+    b'{"method":"tools/call","params":{"name":"pay","arguments":{"n":NaN,"id":[{"id":2}]}},"jsonrpc":"2.0","id":1}\n',
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay","arguments":{"n":1e999}}}\n',
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"p\x00y"}}\n',
-    b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"ping"}\n',
     b'{"jsonrpc":"2.0","id":1,"method":"ping\xff"}\n',
+    b'{"method":"tools/call","params":' + b'{"a":[' * 50_000 + b"]}" * 50_000 + b',"\\u0069d":1}\n',
+]
+NAMELESS = [
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call"\n',
+    b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"ping"}\n',
     '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'.encode("utf-16"),
     b'{"a":' * 100_000 + b"\n",
     b"[" * 100_000 + b"\n",
     b"[[" + raw(asked()).strip() + b"]]\n",
     b"[]\n",
     b'"tools/call"\n',
+    b'{"id":1,"result":NaN}\n',
+    b'{"id":1,"id":2,"method":"ping"}\n',
+    b'{"ID":1,"id":2,"method":"ping"}\n',
+    b'{"id":true,"method":NaN}\n',
+    b'{"id":1.5,"method":NaN}\n',
+    b'{"id":{"id":1},"method":NaN}\n',
+    b'{"id":1,"method":"a"}\r{"id":1,"method":"b"}\n',
+    b'{"id":1,"method":"a" "id"}\n',
+    b'{"id":1,"method":NaN,"' + b'\\"' * 400_000 + b"\\\n",
+    b'{"id":1,"method":NaN,"a":"' + b"a" * 1024 * 1024 + b'"}\n',
 ]
 
 
 @requirement("S-41")
-@pytest.mark.parametrize("content", UNREADABLE, ids=range(len(UNREADABLE)))
-async def test_what_two_readers_could_read_in_two_ways_reaches_nobody(gateway: StubGateway, content: bytes) -> None:
+@pytest.mark.parametrize("content", [*NAMED, *NAMELESS], ids=range(len(NAMED) + len(NAMELESS)))
+async def test_what_two_readers_could_read_in_two_ways_reaches_nobody_and_is_answered_under_its_id(
+    gateway: StubGateway, content: bytes
+) -> None:
     async with wire(gateway) as line:
         await line.say(content)
         assert line.server == []
         (answer,) = line.told
-        assert answer["id"] is None
+        assert answer["id"] == (1 if content in NAMED else None)
         assert answer["error"]["message"].startswith("Not passed on by the approval gate: ")
     assert gateway.seen == []
+
+
+async def test_an_id_that_is_open_is_not_answered_for_a_line_that_cannot_be_read(gateway: StubGateway) -> None:
+    async with wire(gateway) as line:
+        await line.say(asked("a"), b'{"id":"a","method":NaN}\n', b'{"id":"b","method":NaN}\n')
+        assert [told["id"] for told in line.told] == [None, "b"]
+        await asyncio.to_thread(gateway.arrived, "check")
 
 
 REFUSED = [

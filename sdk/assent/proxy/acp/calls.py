@@ -15,7 +15,7 @@ from assent.gate.permission import Executed, Permission
 from assent.proxy import wording
 from assent.proxy.acp.wishes import read_wish
 from assent.proxy.calls import MOST_OPEN
-from assent.proxy.reading import Line, UnreadableError, asks, id_of, written
+from assent.proxy.reading import Line, UnreadableError, asks, id_in, id_of, written
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -83,7 +83,9 @@ class AcpCalls:
             line = Line(raw)
             wishes = [read_wish(line, message, tools=self._tools) for message in line.messages]
         except UnreadableError as fault:
-            await self._tell(wording.error(None, wording.NOT_READ, f"Not passed on by the approval gate: {fault}."))
+            named = id_in(raw)
+            about = None if named in self._open else named
+            await self._tell(wording.error(about, wording.NOT_READ, f"Not passed on by the approval gate: {fault}."))
             return
         for message in line.messages:
             self._heard(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -11,7 +12,7 @@ from assent.proxy import wording
 from assent.proxy.asking.tools import TOOLS, BadArgumentsError
 from assent.proxy.calls import MOST_OPEN, TICK
 from assent.proxy.lines import lines
-from assent.proxy.reading import Line, UnreadableError, asks, id_of, written
+from assent.proxy.reading import Line, UnreadableError, asks, id_in, id_of, written
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -29,6 +30,7 @@ _MODERN = "2026-07-28"
 _INFO = {"name": "assent", "title": "Assent: approvals by people", "version": "1"}
 _STAMP = {"io.modelcontextprotocol/serverInfo": _INFO}
 _NO_METHOD, _BAD_PARAMS = -32601, -32602
+_CLOSED = "Not approved: the approval gate was ended before people had decided."
 _INSTRUCTIONS = (
     "Ask people with request_approval before you do what cannot be undone. It advises: it keeps you from nothing."
 )
@@ -52,7 +54,8 @@ class AskingServer:
             if line.doubled:
                 raise UnreadableError("a member stands twice")  # noqa: TRY301 - as the others are
         except UnreadableError as fault:
-            await self._say(wording.error(None, wording.NOT_READ, f"{fault}"))
+            named = id_in(raw)
+            await self._say(wording.error(None if named in self._open else named, wording.NOT_READ, f"{fault}"))
             return
         for message in line.messages:
             await self._message(message)
@@ -130,6 +133,14 @@ class AskingServer:
         if scope is not None:
             scope.cancel()
 
+    async def close(self) -> None:
+        """End what is open, and say so."""
+        open_calls = [(call_id, scope) for call_id, scope in self._open.items() if not scope.cancel_called]
+        for _, scope in open_calls:
+            scope.cancel()
+        for call_id, _ in open_calls:
+            await self._say(wording.result(call_id, {**wording.texts(_CLOSED, failed=True), "_meta": _STAMP}))
+
     async def _say(self, message: Object) -> None:
         await self._send(written(message))
 
@@ -145,10 +156,27 @@ def _token(params: Object) -> str | int | None:
 
 
 async def serve_asking(asking: Asking, receive: Receive, send: Send) -> None:
-    """Serve one client until it is gone; what it still waited for, and what it was to look up, is withdrawn."""
+    """Serve one client until it is gone, or a signal ends us.
+
+    What it still waited for, and what it was to look up, is withdrawn.
+    """
+    over = anyio.Event()
     async with anyio.create_task_group() as group:
         server = AskingServer(asking, group, send)
-        async for line in lines(receive):
-            await server.heard(line)
+
+        async def hear() -> None:
+            async for line in lines(receive):
+                await server.heard(line)
+            over.set()
+
+        async def until_told() -> None:
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+                async for _ in signals:
+                    await server.close()
+                    over.set()
+
+        group.start_soon(hear)
+        group.start_soon(until_told)
+        await over.wait()
         group.cancel_scope.cancel()
     await asking.over()

@@ -25,12 +25,18 @@ _OVER_WITHIN = 5.0
 async def serve_http(
     listen: str, upstream: str, make: Callable[[], Judge], *, names: tuple[str, ...], session: str
 ) -> int:
-    """Stand in front of a server. Raises `HookError`, and `OSError` where the address cannot be had."""
+    """Stand in front of a server. Raises `HookError`, also where the address cannot be had."""
     host, port = _address(listen)
     url = httpx2.URL(upstream)
     if url.scheme not in {"http", "https"} or not url.host or url.userinfo or url.query or url.fragment:
         raise HookError("--upstream must be http(s)://host[:port]/path, and nothing else")
-    listener = await anyio.create_tcp_listener(local_host=host.strip("[]"), local_port=port)
+    try:
+        listener = await anyio.create_tcp_listener(local_host=host.strip("[]"), local_port=port)
+    except OSError as fault:
+        raise HookError(
+            f"nothing can listen at --listen {listen} ({fault.strerror}): give another port (0 takes a free one), or, "
+            "if it is this machine's no more, another address; a proxy of before may still have it"
+        ) from fault
     bound = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610 - this is no Django
     known = [*_LOOPBACK] if host in {*_LOOPBACK, "::1"} else [host]
     hosts = {f"{name}:{bound}" for name in known} | {name.lower() for name in names}
@@ -45,7 +51,7 @@ async def serve_http(
 
     async with listener, anyio.create_task_group() as group:
         group.start_soon(listener.serve, handle)
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async for _ in signals:
                 break
         with anyio.move_on_after(_OVER_WITHIN):
