@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def evidence_router(c: Services) -> Router:
     """Build the route."""
-    router = Router(tags=["requests"])
+    router = Router(tags=["requests"], strict=True)
 
     @router.get("/v1/requests/{request_id}/evidence/{number}", **gives_file())
     async def evidence(request_id: str, number: str, request: Request) -> Response:

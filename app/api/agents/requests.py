@@ -53,7 +53,7 @@ _LIST_PARAMETERS = [
 
 def requests_router(c: Services) -> Router:  # noqa: C901 - a router is a list of short routes
     """Build the routes under /v1."""
-    router = Router(tags=["requests"])
+    router = Router(tags=["requests"], strict=True)
 
     async def shown(request: ConfirmationRequest, key: ApiKey) -> RequestView:
         return await view_shown(c, key, request)
@@ -110,11 +110,11 @@ def requests_router(c: Services) -> Router:  # noqa: C901 - a router is a list o
         if "claim_id" in request.query_params:
             return await answer_return(c, key, request, request_id)
         seconds = number_of(request, "wait", most=LONGEST_WAIT)
+        since = version_of(request)
         runs = key.runs if key.scope is Scope.EXECUTOR else None
         if not seconds:
             found = await c.read.get(key.org, request_id, agent=key.agent, runs=runs)
             return answer(with_event(await shown(found, key), key, found))
-        since = version_of(request)
         found = await c.wait(
             org=key.org,
             request_id=request_id,

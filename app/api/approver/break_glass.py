@@ -101,7 +101,7 @@ class GlassesView(BaseModel, defer_build=True):
 
 def break_glass_router(c: Services) -> Router:
     """Build the routes."""
-    router = Router(tags=["break-glass"])
+    router = Router(tags=["break-glass"], strict=True)
 
     @router.get("/v1/break-glass", **asks(PAGE_PARAMETERS, GlassesView))
     async def page(request: Request) -> Response:

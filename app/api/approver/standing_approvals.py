@@ -108,7 +108,7 @@ class StandingApprovalsView(BaseModel, defer_build=True):
 
 def standing_router(c: Services) -> Router:
     """Build the routes."""
-    router = Router(tags=["standing approvals"])
+    router = Router(tags=["standing approvals"], strict=True)
 
     @router.get("/v1/standing-approvals", **asks(PAGE_PARAMETERS, StandingApprovalsView))
     async def page(request: Request) -> Response:

@@ -27,7 +27,7 @@ _AFTER = parameter("after", "integer", "events behind this place in the trail")
 
 def trail_router(c: Services) -> Router:
     """Build the routes."""
-    router = Router(tags=["audit"], responses=schemas.PROBLEMS)
+    router = Router(tags=["audit"], responses=schemas.PROBLEMS, strict=True)
 
     @router.get("/v1/audit", openapi_extra={"parameters": [_AFTER, parameter("limit", "integer", "1000 at most")]})
     async def page(request: Request) -> Response:

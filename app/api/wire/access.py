@@ -6,10 +6,13 @@ import hmac
 import time
 from typing import TYPE_CHECKING
 
-from app.api.wire.bodies import header_of
+from app.api.wire.bodies import only_header
+from app.api.wire.queries import refuse_unknown
 from app.domain.errors import NotFoundError, TooManyError, UnauthenticatedError, WrongScopeError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pydantic import SecretStr
     from starlette.requests import Request
 
@@ -76,7 +79,10 @@ class Access:
         return True
 
     async def __call__(self, request: Request, *scopes: Scope) -> ApiKey:
-        """Return the caller's key. Raises UnauthenticatedError, WrongScopeError, TooManyError, NotFoundError."""
+        """Return the caller's key. Raises UnauthenticatedError, WrongScopeError, TooManyError, NotFoundError.
+
+        InvalidError: there are two keys, or the query has what its route does not know.
+        """
         given = _authorization(request)
         scheme, _, text = given.partition(" ")
         try:
@@ -91,6 +97,9 @@ class Access:
             raise WrongScopeError(f"this needs a key of scope {wanted}; yours is {key.scope.value}")
         if "\x00" in request.scope["path"]:  # no id of ours has one, and PostgreSQL cannot even be asked for it
             raise NotFoundError
+        known: Collection[str] | None = getattr(request.scope.get("route"), "known", None)
+        if known is not None and request.scope["query_string"]:
+            refuse_unknown(request, known)
         return key
 
 
@@ -108,7 +117,7 @@ def _source(request: Request) -> str:
 
 
 def _authorization(request: Request) -> str:
-    return header_of(request, b"authorization") or ""
+    return only_header(request, b"authorization") or ""
 
 
 def access_for(keys: Keys, per_second: float, *, operations: SecretStr | None) -> Access:

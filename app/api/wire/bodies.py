@@ -54,6 +54,15 @@ def header_of(request: Request, name: bytes) -> str | None:
     return None
 
 
+def only_header(request: Request, name: bytes) -> str | None:
+    """Return a header that says one thing. Raises InvalidError where there are several that say different ones."""
+    said = {value for given, value in request.scope["headers"] if given == name}
+    if len(said) > 1:
+        shown = name.decode("latin-1")
+        raise InvalidError(f"{shown} is there several times, and not the same each time", path=f"header.{shown}")
+    return said.pop().decode("latin-1") if said else None
+
+
 async def read_body(request: Request, *, most: int = MOST_BYTES, seconds: float | None = None) -> bytes:
     """Return the raw body. Raises TooLargeError as soon as it is known to be larger, announced or not."""
     announced = header_of(request, b"content-length")

@@ -1,4 +1,7 @@
-"""Query parameters, read strictly: an unknown or malformed one is named, never guessed around."""
+"""Query parameters, read strictly: an unknown or malformed one is named, never guessed around.
+
+Every route has its path and its query looked at here before it is called (`app.api.wire.routes`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import base64
 import binascii
 import math
 from typing import TYPE_CHECKING
+from urllib.parse import unquote_plus, unquote_to_bytes
 
 from msgspec import Struct
 
@@ -14,13 +18,13 @@ from app.domain.request.request import State, Status
 from app.usecases.reading.read import place_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from starlette.requests import Request
 
     from app.domain.request.request import ConfirmationRequest
 
 MOST_ITEMS = 200
-_NAMES = frozenset({"status", "state", "agent", "session", "open", "limit", "cursor"})
-_PAGED = ("limit", "cursor")
 _LATEST = 2**63 - 1  # what both databases can compare with
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
@@ -34,6 +38,41 @@ PAGE_PARAMETERS = [
     parameter("limit", "integer", "items, 200 at most"),
     parameter("cursor", "string", "`next_cursor` of the page before"),
 ]
+
+
+def refuse_illegible(request: Request) -> None:
+    """Refuse a path or a query that is no UTF-8: different ones would be decoded to the same. Raises InvalidError."""
+    path, query = request.scope.get("raw_path") or b"", request.scope["query_string"]
+    if not _is_text(path):
+        names = [name for name, value in request.path_params.items() if "\ufffd" in str(value)]
+        raise InvalidError("the path is no percent-encoded UTF-8", path=f"path.{names[0]}" if names else "path")
+    if _is_text(query):
+        return
+    for pair in query.split(b"&"):
+        if not _is_text(pair):
+            name = unquote_plus(pair.partition(b"=")[0].decode("latin-1"))
+            raise InvalidError(f"{name} is no percent-encoded UTF-8", path=f"query.{name}")
+
+
+def _is_text(raw: bytes) -> bool:
+    if not raw.isascii():
+        return False
+    try:
+        unquote_to_bytes(raw).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def refuse_unknown(request: Request, known: Collection[str]) -> None:
+    """Refuse a parameter that a route does not have, and one that is there twice. Raises InvalidError with its name."""
+    names = [name for name, _ in request.query_params.multi_items()]
+    for at, name in enumerate(names):
+        if name not in known:
+            there = f"there are {', '.join(sorted(known))}" if known else "there are none here"
+            raise InvalidError(f"unknown parameter; {there}", path=f"query.{name}")
+        if name in names[:at]:
+            raise InvalidError("said twice", path=f"query.{name}")
 
 
 def number_of(request: Request, name: str, *, most: float) -> float | None:
@@ -76,9 +115,6 @@ class ListQuery(Struct, frozen=True, kw_only=True):
     def parse(request: Request) -> ListQuery:
         """Read the query. Raises InvalidError with the parameter at fault."""
         query = request.query_params
-        for name in query:
-            if name not in _NAMES:
-                raise InvalidError(f"unknown parameter; there are {', '.join(sorted(_NAMES))}", path=f"query.{name}")
         filters = {name: query[name] for name in ("status", "state", "agent", "session") if name in query}
         if filters.get("status", "pending") not in set(Status):
             raise InvalidError(f"status is one of {', '.join(Status)}", path="query.status")
@@ -113,9 +149,6 @@ def _parse_cursor(cursor: str | None) -> tuple[int, str] | None:
 
 def parse_permit_page(request: Request) -> tuple[tuple[int, int, str] | None, int]:
     """Return behind which place a page of permits begins, and how many it has at most. Raises InvalidError."""
-    for name in request.query_params:
-        if name not in _PAGED:
-            raise InvalidError(f"unknown parameter; there are {', '.join(_PAGED)}", path=f"query.{name}")
     cursor, limit = request.query_params.get("cursor"), number_of(request, "limit", most=MOST_ITEMS)
     most = max(1, int(limit if limit is not None else 50))
     if cursor is None:

@@ -1,16 +1,19 @@
 """Our routes: each is a path, methods and a function that takes the request and the path's parameters, and answers.
 
 They need nothing of a framework on the way: no dependency, no model, no middleware. What describes them to OpenAPI is
-kept beside them, for whoever asks (`app.api.wire.operations`).
+kept beside them, for whoever asks (`app.api.wire.operations`); where a router is strict, a query has nothing else.
 """
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, request_response
+
+from app.api.wire.queries import refuse_illegible
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -35,14 +38,22 @@ class PlainRoute(Route):
         name: str | None,
         listed: bool,
         described: Mapping[str, Any],
+        strict: bool = False,
     ) -> None:
-        super().__init__(path, endpoint, methods=methods, name=name, include_in_schema=listed)
-        self.methods = set(methods)  # none that nobody named: HEAD is not answered as GET is
-        self.described = described
+        @wraps(endpoint)
+        def checked(request: Request, **parameters: Any) -> Awaitable[Response]:
+            refuse_illegible(request)
+            return endpoint(request=request, **parameters)
 
         async def respond(request: Request) -> Response:
-            return await endpoint(request=request, **request.path_params)
+            return await checked(request, **request.path_params)
 
+        super().__init__(path, checked, methods=methods, name=name, include_in_schema=listed)
+        self.methods = set(methods)  # none that nobody named: HEAD is not answered as GET is
+        self.described = described
+        named: list[dict[str, Any]] = described.get("openapi_extra", {}).get("parameters", [])
+        self.known = frozenset(str(each["name"]) for each in named if each["in"] == "query") if strict else None
+        """What a query may have, if that is all of it: see `app.api.wire.access`."""
         self.app = request_response(respond)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
@@ -60,7 +71,10 @@ class Router:
         tags: Sequence[str] = (),
         responses: Mapping[int | str, dict[str, Any]] | None = None,
         include_in_schema: bool = True,
+        strict: bool = False,
     ) -> None:
+        """`strict`: a query has nothing but the parameters that its route describes, each of them once."""
+        self._strict = strict
         self.routes: list[PlainRoute] = []
         self._tags = list(tags)
         self._responses = dict(responses or {})
@@ -88,7 +102,15 @@ class Router:
         """Add a route. `described` is what OpenAPI is told of it, by the names that FastAPI gives that."""
         described["tags"] = self._tags
         described["responses"] = {**self._responses, **described.get("responses", {})}
-        route = PlainRoute(path, endpoint, methods=methods, name=name, listed=self._listed, described=described)
+        route = PlainRoute(
+            path,
+            endpoint,
+            methods=methods,
+            name=name,
+            listed=self._listed,
+            described=described,
+            strict=self._strict,
+        )
         self.routes.append(route)
 
     def _route(self, path: str, method: str, described: dict[str, Any]) -> Callable[[Endpoint], Endpoint]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from app.api.wire.bodies import answer, header_of, prefers_minimal
+from app.api.wire.bodies import answer, only_header, prefers_minimal
 from app.api.wire.request_view import view_request
 from app.api.wire.schemas import HeldBody
 from app.domain.call.submission import Submission
@@ -63,7 +63,7 @@ def submitted(key: ApiKey, body: CallBody, request: Request) -> Submission:
 
 def _idempotency_key_of(request: Request) -> str | None:
     """Return the caller's name for this very submission. Raises InvalidError."""
-    key = header_of(request, b"idempotency-key")
+    key = only_header(request, b"idempotency-key")
     if key is not None and not (1 <= len(key) <= 200 and key.isprintable()):
         raise InvalidError("an Idempotency-Key has 1 to 200 printable characters", path="header.idempotency-key")
     return key

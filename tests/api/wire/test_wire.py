@@ -61,10 +61,12 @@ def test_every_error_has_a_row_a_code_of_its_own_and_a_title() -> None:
         ("GET", "/v1/requests?status=maybe", 422),
         ("GET", "/v1/requests/req_unknown?wait=nan", 422),
         ("GET", "/v1/requests/req_unknown?wait=1&since=x", 422),
+        ("GET", "/v1/requests/req_unknown?since=x", 422),
+        ("GET", "/v1/audit?afetr=1", 422),
         ("GET", "/v1/audit?after=x", 422),
         ("GET", "/v1/audit?after=-1", 422),
         ("GET", "/v1/requests/%00", 404),
-        ("GET", "/v1/requests/%ED%A0%80", 404),
+        ("GET", "/v1/requests/%ED%A0%80", 422),
         ("GET", "/v1/policies/%00", 404),
     ],
 )
