@@ -127,7 +127,15 @@ def _alone(connection: Connection, told: Told) -> Generator[None]:
         connection.commit()
         yield
         return
-    with os.fdopen(os.open(f"{connection.engine.url.database}.migrating", os.O_RDWR | os.O_CREAT, PRIVATE)) as lock:
+    file = Path(f"{connection.engine.url.database}.migrating").absolute()
+    try:
+        opened = os.open(file, os.O_RDWR | os.O_CREAT, PRIVATE)
+    except OSError as error:
+        raise RefusedError(
+            f"{file} cannot be opened: {error.strerror}; let this account write in the folder {file.parent}, or name "
+            "another in ASSENT_DATABASE_URL"
+        ) from None
+    with os.fdopen(opened) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -36,12 +36,14 @@ from app.cli.operator.webhooks import webhooks_app
 from app.cli.options import HERE, Config, Org
 from app.cli.platforms import WithPlatforms
 from app.cli.policy import policy_app
+from app.cli.unwritten import answering, end_unwritten, tell
 from app.clock import SystemClock
-from app.domain.errors import NotFoundError
+from app.domain.errors import AssentError, NotFoundError
 from app.lean_imports import begin_lean
 
 # Everything else is imported where it runs: `assent check` stands in people's hooks and CI, and must start at once.
 if TYPE_CHECKING:
+    from app.cli.beside_database import Beside
     from app.domain.identity.api_key import ApiKey
 
 keys_app = typer.Typer(no_args_is_help=True, help="API keys.")
@@ -233,10 +235,22 @@ def keys_create(  # noqa: PLR0917 - options of a command
                 lives_for=timedelta(days=days) if days is not None else None,
                 by="cli",
             )
-            typer.echo(made.text)
+            try:
+                tell(made.text)
+            except OSError as error:
+                end_unwritten(error, await _end_unseen(at, made.key.id))
             typer.echo("keep it now: it cannot be shown again. Rotate by making a second one first.", err=True)
 
     run_command(make())
+
+
+async def _end_unseen(at: Beside, key_id: str) -> str:
+    """Revoke a key that nobody has seen; return what became of it."""
+    try:
+        await at.keys.revoke(at.org, key_id, by="cli")
+    except AssentError:
+        return f"the key is live, and nobody has seen it: `assent keys revoke {key_id}`"
+    return f"nobody has seen the key, and {key_id} is revoked: make another one"
 
 
 @keys_app.command("list")
@@ -357,7 +371,8 @@ def outbox_retry(config: Config = HERE, org: Org = None) -> None:
 
 def main() -> None:
     """Run the command line."""
-    app()
+    with answering():
+        app()
 
 
 if __name__ == "__main__":

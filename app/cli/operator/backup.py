@@ -5,7 +5,10 @@ It needs the database alone. The file is whole or it is not there: it is written
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -35,8 +38,9 @@ def backup(path: Annotated[Path, typer.Argument(help="the file to write; none ma
     if not path.parent.is_dir():
         _refuse(f"{path} cannot be written: make the folder {path.parent} first")
     beside = path.with_name(f"{path.name}.new")
-    beside.unlink(missing_ok=True)
     try:
+        beside.unlink(missing_ok=True)
+        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         with database_or_exit(url):
             if is_postgres(url):
                 _dump(settings.backup_url.get_secret_value() if settings.backup_url else url, beside)
@@ -45,9 +49,12 @@ def backup(path: Annotated[Path, typer.Argument(help="the file to write; none ma
         _sync(beside)
         beside.rename(path)
     except OSError as error:
-        _refuse(f"{path} cannot be written: {error.strerror}")
+        may = error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}
+        mend = "" if may else f"\nmend: let this account write in the folder {path.parent.absolute()}, or name another"
+        _refuse(f"{path} cannot be written: {error.strerror}{mend}")
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):  # of a folder that takes nothing, it is said already
+            beside.unlink(missing_ok=True)
     typer.echo(f"{path}: {path.stat().st_size:,} bytes\n{_AFTER}")
 
 
@@ -61,10 +68,8 @@ def _copy(url: str, into: Path) -> None:
     import sqlite3
     from contextlib import closing
 
-    from app.storage.place.private_files import keep_private
     from app.storage.trail.head_file import sqlite_file
 
-    keep_private(str(into))
     source = sqlite_file(url)
     if not source.exists():
         _refuse(f"{source} is not there: ASSENT_DATABASE_URL names no database")
@@ -104,7 +109,6 @@ class _Patience:
 
 def _dump(url: str, into: Path) -> None:
     """Let pg_dump write all rows of all orgs: row security stays on, and its scope is that of all."""
-    import os
     import shutil
     import subprocess
 
@@ -131,7 +135,6 @@ def _dump(url: str, into: Path) -> None:
         f"--dbname={make_conninfo('', **said)}",
     ]
     environ = {**os.environ, **({"PGPASSWORD": str(password)} if password else {})}
-    os.close(os.open(into, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     done = subprocess.run(words, env=environ, check=False, capture_output=True, text=True, errors="replace")  # noqa: S603 - our own words
     if done.returncode != 0:
         why = " ".join(done.stderr.split()).replace(str(password) if password else "\0", "•••")
@@ -161,8 +164,6 @@ def _signal(number: int) -> str:
 
 
 def _sync(path: Path) -> None:
-    import os
-
     for each, flags in ((path, os.O_RDONLY), (path.parent, os.O_RDONLY | os.O_DIRECTORY)):
         handle = os.open(each, flags)
         try:

@@ -13,6 +13,7 @@ import typer
 from app.cli.approver.decide import ask_totp
 from app.cli.approver.requests import clean, open_desk
 from app.cli.options import HERE, Config, Org
+from app.cli.unwritten import show_once
 
 # Everything else is imported where it runs: see `app.cli.main`.
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def invite(person: Person, config: Config = HERE, org: Org = None) -> None:
     async def make() -> None:
         async with beside_gateway(config, org) as at:
             made = await at.factors.invite(at.org, person, by="cli")
-            typer.echo(made.code)
+            show_once(made.code, otherwise="nobody has seen the code: invite again, which ends this invitation")
             typer.echo(
                 f"hand it to {made.person} yourself; with their own key they run `assent factors enrol` by "
                 f"{made.expires_at:%Y-%m-%d %H:%M} UTC. It cannot be shown again.",
@@ -52,7 +53,10 @@ def enrol() -> None:
     desk = open_desk()
     code = typer.prompt("the invitation's code", default="", show_default=False).strip()
     begun = desk.call("POST", "/enrol", {"code": code or "-"}, under=_FACTORS)
-    typer.echo(f"secret  {clean(begun['secret'])}\nuri     {clean(begun['uri'])}")
+    show_once(
+        f"secret  {clean(begun['secret'])}\nuri     {clean(begun['uri'])}",
+        otherwise="the invitation is used up, and nothing was set up: ask for another one",
+    )
     typer.echo("put one of the two into your authenticator app now: neither is shown again", err=True)
     totp = ask_totp("the six digits that the app shows")
     done = desk.call("POST", "/confirm", {"totp": totp}, under=_FACTORS)

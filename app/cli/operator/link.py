@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from app.cli.options import HERE, Config, Org
+from app.cli.unwritten import show_once
 
 # Everything else is imported where it runs: see `app.cli.main`.
 
@@ -24,7 +25,10 @@ def link(
             await at.warn_of_secret()
             at.warn_of_port()
             way = await at.sessions.invite(at.org, person, by="cli")
-            typer.echo(way.url)
+            show_once(
+                way.url,
+                otherwise=f"nobody has seen the link, and it ends by itself at {way.not_after:%H:%M} UTC: make another",
+            )
             typer.echo(
                 f"hand it to {person} alone: whoever opens it first is signed in as them. It works once, until "
                 f"{way.not_after:%H:%M} UTC, and cannot be shown again.",
