@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import structlog
 
+from app.domain.errors import UnavailableError
 from app.storage.engine.line import bounds_of, cut
+from app.storage.engine.trouble import Trouble, said_of
 from app.storage.statements.payloads import CHANNEL
 
 if TYPE_CHECKING:
@@ -35,7 +37,13 @@ class Notifications:
         self._missed = missed
 
     async def run(self) -> None:
-        """Listen until cancelled or the connection breaks; the supervisor starts it again."""
+        """Listen until cancelled. Raises UnavailableError if the connection breaks; the supervisor starts it again."""
+        try:
+            await self._hear()
+        except psycopg.OperationalError as error:
+            raise UnavailableError(said_of(Trouble.UNREACHABLE)) from error
+
+    async def _hear(self) -> None:
         connection = await psycopg.AsyncConnection.connect(self._url, autocommit=True, **bounds_of(self._url))
         async with connection:
             await self._listen(connection)

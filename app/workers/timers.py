@@ -18,6 +18,7 @@ import structlog
 
 from app.domain.errors import UnavailableError, UnsealedError
 from app.lean_imports import nothing_installed
+from app.workers.outage import Outage
 
 with nothing_installed():  # it looks three times for what may be asked of it by name, which nobody here does
     from apscheduler.schedulers.asyncio import AsyncIOScheduler  # pyright: ignore[reportMissingTypeStubs]
@@ -64,12 +65,14 @@ class Timers:
 
     def every(self, span: timedelta, name: str, tick: Callable[[], Awaitable[object]], *, jitter: int = 0) -> None:
         """Run `tick` every `span`, one at a time, `jitter` seconds early or late: replicas must not march in step."""
+        outage = Outage("tick", name)
 
         async def guarded() -> None:
             try:
                 await tick()
+                outage.over()
             except UnavailableError as error:  # an outage, not a defect
-                log.warning("tick.waits", tick=name, why=error.detail)
+                outage.found(error)
             except UnsealedError as error:  # a row that no gateway wrote: nothing else waits for it
                 log.error("tick.refused", tick=name, why=error.detail)  # noqa: TRY400 - no fault of the code
             except Exception:

@@ -264,7 +264,7 @@ async def test_the_listening_connection_notices_that_it_is_dead_and_another_one_
         await asyncio.sleep(0.5)  # some rounds in which all is well
         assert not listening.done()
         line.flows.clear()
-        with pytest.raises(psycopg.OperationalError):  # the supervisor starts it again
+        with pytest.raises(UnavailableError):  # the supervisor starts it again
             await asyncio.wait_for(listening, BOUND)
 
 
