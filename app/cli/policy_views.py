@@ -125,6 +125,7 @@ def replay_lines(replayed: Replayed, loaded: LoadedPolicy, since: str) -> list[s
     ]
     if replayed.by_hooks:
         lines.append(f"  refused by a hook, as before: {replayed.by_hooks}")
+    lines += _not_by_rules(replayed)
     for tool, count in replayed.untold.most_common():
         lines.append(f"  cannot be told, too little of the arguments is recorded: {tool} {count}")
     for change in replayed.changes[:_MOST_SHOWN]:
@@ -134,6 +135,22 @@ def replay_lines(replayed: Replayed, loaded: LoadedPolicy, since: str) -> list[s
     lines += [f"would ask at {level}: {count}" for level, count in sorted(replayed.levels.items())]
     lines += [f"would have asked {person}: {count}" for person, count in replayed.paged.most_common()]
     lines += [f"cards on {channel}: {count}" for channel, count in replayed.channels.most_common()]
+    return lines
+
+
+def _not_by_rules(replayed: Replayed) -> list[str]:
+    """Tell what answered besides the rules, and was not gone through again."""
+    lines: list[str] = []
+    if replayed.warned:
+        kinds = ", ".join(f"{kind.value} {count}" for kind, count in replayed.warned.most_common())
+        lines.append(f"  asked because of a warning of then, which is not weighed anew: {kinds}")
+    if replayed.permitted:
+        lines.append(f"  asks, but was approved beforehand (a standing approval, a broken glass): {replayed.permitted}")
+    if replayed.not_replayed:
+        lines.append(
+            "  answered otherwise by this very version, because of what is not replayed (standing approvals, the rules "
+            f"of agents above, who was there): {replayed.not_replayed}"
+        )
     return lines
 
 
@@ -155,6 +172,9 @@ def view_replay(replayed: Replayed, loaded: LoadedPolicy) -> dict[str, Any]:
         "calls": replayed.seen,
         "answers": [{"then": then, "now": now, "calls": count} for (then, now), count in replayed.pairs.items()],
         "refused_by_hooks": replayed.by_hooks,
+        "asked_by_warnings": {kind.value: count for kind, count in replayed.warned.most_common()},
+        "approved_beforehand": replayed.permitted,
+        "not_replayed": replayed.not_replayed,
         "untold": dict(replayed.untold),
         "changes": [
             {

@@ -238,3 +238,52 @@ async def test_the_past_is_judged_by_tiers_and_what_would_be_asked_is_told_by_le
     lines = (await asyncio.to_thread(run, "replay", str(new), *place)).stdout.splitlines()
     assert {"would ask at L2: 1", "would ask at L3: 1"} <= set(lines)
     assert sum("ask by pay -> allow by pay (tier 1)" in line for line in lines) == 2
+
+
+async def test_the_file_in_force_changes_nothing_of_what_a_warning_made_people_be_asked(
+    beside: Gateway, tmp_path: Path
+) -> None:
+    """Each of them is what the rules alone would let pass: a first payee, and what two people let pass for another."""
+    tiers = "[{up_to: {CNY: 100}, then: allow}, {assurance: L1}]"
+    text = (
+        ACME.replace("    money: [amount]\n", "    payment: {amount: amount, currency: currency, payee: payee}\n", 1)
+        .replace("{id: pay, tools: [pay], then: ask,", f"{{id: pay, tools: [pay], tiers: {tiers},", 1)
+    )  # fmt: skip
+    (beside.config / "acme.yaml").write_text(text)
+    await beside.reload()
+    for amount in (50, 60, 500):
+        await beside.ask("pay", {**PAY, "amount": amount, "currency": "CNY"}, requester="bob@acme.example")
+    place = ("-c", str(beside.config), "--org", "acme", "--since", "1000w")
+
+    async def replayed(changed: str) -> dict[str, Any]:
+        (tmp_path / "new.yaml").write_text(changed)
+        done = await asyncio.to_thread(run, "replay", str(tmp_path / "new.yaml"), *place, "--json")
+        assert done.exit_code == 0, done.stderr
+        return json.loads(done.stdout)
+
+    same = await replayed(text)
+    assert {(pair["then"], pair["now"]): pair["calls"] for pair in same["answers"]} == {("ask", "ask"): 3}
+    assert (same["changes"], same["asked_by_warnings"]) == ([], {"first_payee": 2})
+    wider = await replayed(text.replace("up_to: {CNY: 100}", "up_to: {CNY: 1000}"))
+    assert wider["asked_by_warnings"] == {"first_payee": 3}
+    unpaid = await replayed(
+        ACME.replace("rules:\n", "rules:\n  - {id: all, tools: [pay], when: args.amount > 0, then: allow}\n", 1)
+    )
+    assert {(pair["then"], pair["now"]): pair["calls"] for pair in unpaid["answers"]} == {("ask", "allow"): 3}
+    lines = (await asyncio.to_thread(run, "replay", str(beside.config / "acme.yaml"), *place)).stdout.splitlines()
+    assert "  asked because of a warning of then, which is not weighed anew: first_payee 2" in lines
+    assert not any("<- changed" in line for line in lines)
+
+
+async def test_what_the_very_same_version_would_answer_otherwise_is_counted_apart(beside: Gateway) -> None:
+    """It was no rule of the call's own: an agent above it, somebody who was not there."""
+    version = beside.container.book.current("acme").policy.version
+    known = '{"payee": "A", "amount": 1}'
+    facts = {"tool": "pay", "rule": "x", "arguments": known, "hidden": [], "policy_version": version}
+    refused = Record(kind=Kind.REFUSED, actor="agent:shop", facts=facts)
+    await beside.container.store.write(lambda tx: tx.append(refused), org="acme")
+    place = (str(beside.config / "acme.yaml"), "-c", str(beside.config), "--org", "acme", "--since", "1000w")
+    told = json.loads((await asyncio.to_thread(run, "replay", *place, "--json")).stdout)
+    assert (told["calls"], told["not_replayed"], told["answers"], told["changes"]) == (1, 1, [], [])
+    lines = (await asyncio.to_thread(run, "replay", *place)).stdout.splitlines()
+    assert lines[1].startswith("  answered otherwise by this very version, because of what is not replayed")

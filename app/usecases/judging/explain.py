@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from app.domain.call.tool import Tool, check_arguments
 from app.domain.errors import InvalidError
 from app.domain.money.payment import payments_of
+from app.domain.request.caution import CautionKind
 from app.domain.rules.policy import Allow, Ask, Deny, Ruling, TraceStep, judge, raised
 from app.domain.rules.rule import Then
 from app.domain.rules.strictest import Wish, at_least_ask
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from app.domain.call.tool_call import ToolCall
     from app.domain.money.payment import Payment
+    from app.domain.request.caution import Caution
     from app.domain.rules.rule import Asking
     from app.domain.rules.spending import Budget
     from app.policies.file.policy_file import LoadedPolicy
@@ -48,6 +50,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """What would count the payments. How much of them is spent is not looked at."""
     step_up: tuple[str, ...] = ()
     """What would take one level of assurance more, if it were so."""
+    warned: tuple[CautionKind, ...] = ()
+    """The warnings without which the rules would have let it pass."""
 
     @property
     def paged(self) -> frozenset[str]:
@@ -56,10 +60,17 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 def explain(
-    loaded: LoadedPolicy, call: ToolCall, *, now: datetime, wishes: Sequence[Wish] = (), whole: bool = True
+    loaded: LoadedPolicy,
+    call: ToolCall,
+    *,
+    now: datetime,
+    wishes: Sequence[Wish] = (),
+    cautions: Sequence[Caution] = (),
+    whole: bool = True,
 ) -> Explanation:
     """Answer a call by its arguments' schema, the rules and the flags of the catalogue. `wishes` may ask besides.
 
+    So may `cautions`, which the database alone can tell: those of payments, where the file says that the tool pays.
     Where not the `whole` call is known, its arguments are not held against the schema.
     """
     policy = loaded.policy
@@ -75,7 +86,11 @@ def explain(
         return _explained(loaded, call, refused, now)
     flags = [*_flags(loaded, checked, tool), *wishes]
     ruling = at_least_ask(judge(policy, checked, now=now, explaining=True), flags, policy)
-    explanation = _explained(loaded, checked, raised(ruling, (), policy), now)
+    if whole and not payments:
+        cautions = [each for each in cautions if each.kind is CautionKind.NEAR_DENIED]
+    explanation = _explained(loaded, checked, raised(ruling, cautions, policy), now)
+    if cautions and isinstance(ruling, Allow):
+        explanation = replace(explanation, warned=tuple(dict.fromkeys(each.kind for each in cautions)))
     if not payments or explanation.verdict is Then.DENY:
         return replace(explanation, payments=payments)
     counting = [budget for budget in policy.payments.budgets if _counts(budget, tool)]

@@ -3,7 +3,10 @@
 Only reads. What people were asked about is recorded whole. Of a call that was allowed or refused at once the trail may
 know the name alone: it is judged where no condition that is looked at reads an argument that is not there, and is
 counted as untold otherwise. Calls of rules that say `record: false` are in no trail. Hooks are not run: what a hook
-asked about then it asks about again, and what it refused stays refused.
+asked about then it asks about again, and what it refused stays refused. So do the warnings of then (a first payee, a
+duplicate, a budget): who was paid before, and how much was spent, is not gone through again. What else made an answer
+(standing approvals, the rules of agents above) is not replayed: where the very version that judged would now say
+something else, that is why, and no change of the file's.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from app.domain.call.requester_proof import proof_from
 from app.domain.call.tool_call import ToolCall
 from app.domain.errors import BadJsonError
 from app.domain.people.assurance import Assurance
+from app.domain.request.caution import CautionKind
 from app.domain.rules.rule import Then
 from app.domain.rules.strictest import Wish
 from app.domain.text.canonical import parse_json
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.call.requester_proof import RequesterProof
+    from app.domain.request.caution import Caution
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.domain.text.canonical import JsonValue
@@ -59,6 +64,9 @@ class Recorded(Struct, frozen=True, kw_only=True):
     whole: bool = True
     hidden: tuple[str, ...] = ()
     wishes: tuple[Wish, ...] = ()
+    cautions: tuple[Caution, ...] = ()
+    version: str | None = None  # which judged it
+    permitted: bool = False  # by a standing approval, or a broken glass
     blind: bool = False  # the `hidden` were taken out here: without them the arguments satisfy no schema
 
 
@@ -78,6 +86,9 @@ class Replayed:
     changes: list[Change] = field(default_factory=list[Change])
     untold: Counter[str] = field(default_factory=Counter[str])  # by tool: not enough of the arguments is recorded
     by_hooks: int = 0
+    warned: Counter[CautionKind] = field(default_factory=Counter[CautionKind])  # what made people be asked
+    permitted: int = 0  # beforehand: nobody was asked what the rules would ask
+    not_replayed: int = 0  # the very version that judged them would say something else
     paged: Counter[str] = field(default_factory=Counter[str])
     channels: Counter[str] = field(default_factory=Counter[str])
     levels: Counter[str] = field(default_factory=Counter[str])  # of assurance above the lowest, of what would be asked
@@ -166,9 +177,12 @@ class Replay:
 def _is_judged(event: AuditEvent) -> bool:
     """Say whether an event tells of a call that rules answered at once.
 
-    One that was refused because people had just denied it, or had paused it, was judged by no rule.
+    One that was refused because people had just denied it, or had paused it, was judged by no rule; one that a request
+    was opened for is told by that.
     """
     record = event.record
+    if event.request_id is not None:
+        return False
     return record.kind in {Kind.ALLOWED, Kind.REFUSED} and not {"denied_request", "paused"} & set(record.facts)
 
 
@@ -185,13 +199,13 @@ def _blinded(request: ConfirmationRequest, running: Policy) -> Recorded:
     recorded = _of_request(request)
     tool = running.tools.get(request.call.tool)
     paths = tuple(dict.fromkeys((*request.sensitive, *(tool.sensitive if tool else ()))))
-    held = [path for path in paths if any(True for _ in values_at(request.call.arguments, path))]
+    seen = recorded.call.arguments
+    held = [path for path in paths if any(True for _ in values_at(seen, path))]
     if not held:
         return recorded
-    seen = request.call.arguments
     for path in held:
         seen = _without(seen, path.split("."))
-    return replace(recorded, call=replace(request.call, arguments=seen), hidden=paths, blind=True)
+    return replace(recorded, call=replace(recorded.call, arguments=seen), hidden=paths, blind=True)
 
 
 def _without(value: Mapping[str, JsonValue], steps: Sequence[str]) -> dict[str, JsonValue]:
@@ -210,11 +224,18 @@ def _without(value: Mapping[str, JsonValue], steps: Sequence[str]) -> dict[str, 
 
 def _count(replayed: Replayed, loaded: LoadedPolicy, recorded: Recorded) -> None:
     whole = recorded.whole and not recorded.blind
-    now = explain(loaded, recorded.call, now=recorded.at, wishes=recorded.wishes, whole=whole)
+    now = explain(
+        loaded, recorded.call, now=recorded.at, wishes=recorded.wishes, cautions=recorded.cautions, whole=whole
+    )
     if not _told(loaded, recorded, now):
         replayed.untold[recorded.call.tool] += 1
         return
+    if now.verdict is not recorded.then and recorded.version == loaded.policy.version:
+        replayed.not_replayed += 1
+        return
     replayed.pairs[recorded.then, now.verdict] += 1
+    replayed.warned.update(now.warned)
+    replayed.permitted += recorded.permitted
     if now.verdict is not recorded.then:
         replayed.changes.append(Change(recorded=recorded, now=now))
     replayed.paged.update(now.paged)
@@ -261,7 +282,19 @@ def _of_request(request: ConfirmationRequest) -> Recorded:
     rule = request.rule_id or ""
     asked = rule.startswith("hook:") or rule == CALLER  # the rules alone would not know of it
     wishes = (Wish(by=rule, reason=request.why),) if asked else ()
-    return Recorded(at=request.created_at, ref=request.id, call=request.call, then=Then.ASK, rule=rule, wishes=wishes)
+    by = request.allowed_by or ""
+    return Recorded(
+        at=request.created_at,
+        ref=request.id,
+        # As the agent made it, whatever people made of it.
+        call=request.call if request.proposed is None else replace(request.call, arguments=request.proposed),
+        then=Then.ALLOW if by.startswith("rule:") else Then.ASK,
+        rule=rule,
+        wishes=wishes,
+        cautions=request.cautions,
+        version=request.policy_version,
+        permitted=by.startswith("standing:"),
+    )
 
 
 def _of_event(event: AuditEvent) -> Recorded | None:
@@ -288,6 +321,7 @@ def _of_event(event: AuditEvent) -> Recorded | None:
         call=call,
         then=Then.ALLOW if event.record.kind is Kind.ALLOWED else Then.DENY,
         rule=str(facts.get("rule")),
+        version=_text(facts.get("policy_version")),
         whole=arguments is not None,
         hidden=tuple(map(str, cast("list[object]", hidden))) if isinstance(hidden, list) else (),
     )

@@ -65,6 +65,8 @@ class Judged(Struct, frozen=True, kw_only=True):
     more: int
     untold: tuple[tuple[str, int], ...]
     by_hooks: int
+    warned: int
+    not_replayed: int
     paged: tuple[tuple[str, int], ...]
     faults: tuple[str, ...] = ()
 
@@ -147,7 +149,19 @@ class ProposedFile:
 
 
 def _faulty(faults: tuple[str, ...]) -> Judged:
-    return Judged(version="", seen=0, pairs=(), changes=(), more=0, untold=(), by_hooks=0, paged=(), faults=faults)
+    return Judged(
+        version="",
+        seen=0,
+        pairs=(),
+        changes=(),
+        more=0,
+        untold=(),
+        by_hooks=0,
+        warned=0,
+        not_replayed=0,
+        paged=(),
+        faults=faults,
+    )
 
 
 def _told(replayed: Replayed, loaded: LoadedPolicy, running: Policy) -> Judged:
@@ -160,6 +174,8 @@ def _told(replayed: Replayed, loaded: LoadedPolicy, running: Policy) -> Judged:
         more=max(0, len(changes) - MOST_SHOWN),
         untold=tuple((visible(tool), count) for tool, count in replayed.untold.most_common(MOST_SHOWN)),
         by_hooks=replayed.by_hooks,
+        warned=replayed.warned.total(),
+        not_replayed=replayed.not_replayed,
         paged=tuple((visible(who), count) for who, count in replayed.paged.most_common(MOST_SHOWN)),
     )
 
