@@ -26,6 +26,7 @@ from app.storage.engine.trouble import database_fault
 from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.make_store import dialect_for, make_store
 from app.storage.place.address import is_postgres
+from app.usecases.pauses.strangers import strange_tool
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.seal_standing import SealStanding, why_foreign
 from app.usecases.reading.at_start import port_warnings
@@ -36,10 +37,11 @@ from channels import registry
 from migrations.state import NEWEST, find_present
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine, Generator
+    from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
     from pathlib import Path
 
     from app.domain.people.people import Directory
+    from app.domain.rules.policy import Policy
     from app.domain.trail.audit import AuditEvent
     from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
@@ -285,6 +287,18 @@ def refuse_stranger(scope: Scope, person: str | None, directory: Directory) -> N
         raise InvalidError(stranger, path="person")
     if scope in AGENTS:
         typer.echo(f"warning: {stranger}", err=True)
+
+
+def warn_of_key(scope: Scope, person: str | None, tools: Sequence[str], policy: Policy) -> None:
+    """Say what a key may not have been meant to be: an agent's for which nobody answers, or for tools unheard of."""
+    if scope in AGENTS and person is None:
+        typer.echo(
+            "note: nobody answers for this agent, so nobody is kept from approving its calls as its owner: "
+            "--person names whose it is (docs/security.md)",
+            err=True,
+        )
+    for strange in filter(None, (strange_tool(tool, policy) for tool in tools)):
+        typer.echo(f"warning: {strange}", err=True)
 
 
 def run_command(work: Coroutine[object, object, None]) -> None:

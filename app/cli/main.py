@@ -218,12 +218,13 @@ def keys_create(  # noqa: PLR0917 - options of a command
     org: Org = None,
 ) -> None:
     """Make an API key; its text is printed this once."""
-    from app.cli.beside_database import beside_gateway, refuse_stranger, run_command
+    from app.cli.beside_database import beside_gateway, refuse_stranger, run_command, warn_of_key
     from app.domain.identity.api_key import Scope
 
     async def make() -> None:
         async with beside_gateway(config, org) as at:
             refuse_stranger(Scope(scope), person, at.directory)
+            warn_of_key(Scope(scope), person, tool or (), at.loaded.policy)
             await at.warn_of_secret()
             made = await at.keys.create(
                 org=at.org,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 import structlog
@@ -12,10 +11,9 @@ from app.api.wire import schemas
 from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import asks, takes
 from app.api.wire.routes import Request, Response, Router
-from app.domain.call.name_pattern import NamePattern
 from app.domain.errors import AssentError, InvalidError
 from app.domain.identity.api_key import Scope
-from assent.hooks.contract.tool_names import CANONICAL, canonical_name
+from app.usecases.pauses.strangers import strange_agent, strange_tool
 
 if TYPE_CHECKING:
     from app.api.wire.services import Services
@@ -120,7 +118,7 @@ async def _show(c: Services, org: str, switch: Switch) -> None:
 async def _answered(c: Services, org: str, switch: Switch) -> dict[str, object]:
     """Show a switch, with a warning where nothing is known by its names: it is set, for nothing may delay it."""
     try:
-        told = [await _strange_agent(c, org, switch.agent), _strange_tool(c, org, switch.tool)]
+        told = [await _strange_agent(c, org, switch.agent), strange_tool(switch.tool, c.run_hooks.policy(org))]
     except AssentError:
         return _view(switch)
     warning = "; ".join(filter(None, told))
@@ -130,25 +128,8 @@ async def _answered(c: Services, org: str, switch: Switch) -> dict[str, object]:
 async def _strange_agent(c: Services, org: str, agent: str) -> str | None:
     if not agent:
         return None
-    named = {*c.run_hooks.named_agents(org), *(str(key.agent) for key in await c.keys.list(org) if key.agent)}
-    if any(map(NamePattern(agent).matches, named)):
-        return None
-    return f"no key and no file names the agent {agent!r}, so this may bind nobody{_hint(agent, named)}"
-
-
-def _strange_tool(c: Services, org: str, tool: str) -> str | None:
-    if not tool or NamePattern(tool).is_glob:
-        return None
-    policy = c.run_hooks.policy(org)
-    named = {*policy.tools, *(pattern.text for rule in policy.rules for pattern in rule.tools if not pattern.is_glob)}
-    if canonical_name(tool) in {*map(canonical_name, named), *CANONICAL}:
-        return None
-    return f"the file does not name the tool {tool!r}{_hint(tool, named)}"
-
-
-def _hint(name: str, named: set[str]) -> str:
-    near = get_close_matches(name, named, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    keys = await c.keys.list(org)
+    return strange_agent(agent, {*c.run_hooks.named_agents(org), *(str(key.agent) for key in keys if key.agent)})
 
 
 def _view(switch: Switch) -> dict[str, object]:

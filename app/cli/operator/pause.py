@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.domain.call.switch import Switch
+    from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
     from app.usecases.pauses.under_pause import Ended, UnderPause
 
@@ -39,6 +40,8 @@ def pause(  # noqa: PLR0917 - options of a command
     ] = False,
 ) -> None:
     """Stop an org, an agent or a tool: no call passes, no approval is handed out; everywhere within a second.
+
+    With neither --agent nor --tool it is everything of the org.
 
     What runs already goes on; what waits for people goes on waiting; approvals stand until they lapse. With
     --deny-waiting both are ended; cut off, the same command goes on with what is left.
@@ -84,13 +87,15 @@ async def _flip(
     async with _store() as store:
         switches = Switches(store=store)
         set_now: list[tuple[str, Switch]] = []
-        orgs = await _orgs(store, config, org, every_org=every_org or (on is None and org is None))
+        files = _written(config)
+        orgs = await _orgs(store, sorted(files), org, every_org=every_org or (on is None and org is None))
         for each in orgs:
             if on is not None:
                 switch = await switches.set_pause(each, on=on, agent=agent, tool=tool, reason=reason, by="cli")
                 typer.echo(f"{each}: {_told(switch)}")
                 set_now.append((each, switch))
         for each, switch in set_now:  # once every org is paused
+            await _warn(store, files.get(each), each, switch)
             if deny_waiting:
                 await _refuse_foreign(store, each)
             await _follow(UnderPause(store=store), each, switch, deny_waiting=deny_waiting)
@@ -154,12 +159,25 @@ async def _store() -> AsyncGenerator[Store]:
             await store.stop()
 
 
-async def _orgs(store: Store, config: Path, org: str | None, *, every_org: bool) -> list[str]:
+async def _warn(store: Store, file: LoadedPolicy | None, org: str, switch: Switch) -> None:
+    """Say what a pause that is in force may not have been meant to be: of nothing that is known, or of everything."""
+    from app.storage.identity.api_keys import list_keys
+    from app.usecases.pauses.strangers import agents_named, strange_agent, strange_tool
+
+    keys = await store.read(list_keys, org=org)
+    agents = {*(key.agent for key in keys if key.agent), *(agents_named(file) if file else ())}
+    tool = strange_tool(switch.tool, file.policy) if file else None
+    for strange in filter(None, (strange_agent(switch.agent, agents), tool)):
+        typer.echo(f"warning: {strange}", err=True)
+    if switch.is_on and not switch.agent and not switch.tool:
+        typer.echo(f"{org}: every tool of every agent stands still, until `assent pause --lift --org {org}`", err=True)
+
+
+async def _orgs(store: Store, written: list[str], org: str | None, *, every_org: bool) -> list[str]:
     """Return whom it is about: those of the file, if it can be read, and those that the database knows."""
     from app.storage.engine.transaction import EVERY_ORG
     from app.storage.sessions.switches import list_orgs
 
-    written = _written(config)
     known = sorted({*written, *await store.read(list_orgs, org=EVERY_ORG)})
     if org is not None:
         if org not in known:
@@ -174,7 +192,8 @@ async def _orgs(store: Store, config: Path, org: str | None, *, every_org: bool)
     return own
 
 
-def _written(config: Path) -> list[str]:
+def _written(config: Path) -> dict[str, LoadedPolicy]:
+    """Return what the file says of each of its orgs; nothing where it cannot be read."""
     import os
 
     from app.policies.file.policy_book import PolicyBook
@@ -182,10 +201,11 @@ def _written(config: Path) -> list[str]:
     from channels import registry
 
     try:
-        return sorted(PolicyBook(config, environ=os.environ, channel_types=registry.platforms()).orgs())
+        book = PolicyBook(config, environ=os.environ, channel_types=registry.platforms())
+        return {org: book.current(org) for org in book.orgs()}
     except (PolicyFaultsError, OSError):
         typer.echo("warning: the configuration cannot be read; the orgs are those that the database knows", err=True)
-        return []
+        return {}
 
 
 def _told(switch: Switch) -> str:

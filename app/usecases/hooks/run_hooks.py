@@ -16,6 +16,7 @@ from app.hooks.org_hooks import READ_ONLY
 from app.usecases.hooks.hook_records import noted, scrub_of, stopped
 from app.usecases.hooks.known_call import JUDGED
 from app.usecases.hooks.turn_bag import as_fault, bounded, without_own
+from app.usecases.pauses.strangers import agents_named
 from assent.hooks.contract.context import HookContext
 from assent.hooks.contract.moments import TOOL_MOMENTS, Moment
 from assent.hooks.contract.tool_names import canonical_name
@@ -137,9 +138,7 @@ class RunHooks:
 
     def named_agents(self, org: str) -> frozenset[str]:
         """Return the agents that the org's file names. Raises NotFoundError, UnavailableError."""
-        loaded = self.look_up.current(org)
-        patterns = {pattern.text for rule in loaded.policy.rules for pattern in rule.agents if not pattern.is_glob}
-        return frozenset({*loaded.agents, *patterns})
+        return agents_named(self.look_up.current(org))
 
     async def _chain(self, chain: Sequence[Registered], ctx: HookContext, known: KnownCall) -> Outcome:
         token = JUDGED.set(known)

@@ -84,6 +84,59 @@ def test_all_is_every_org_of_this_gateway_each_in_its_own_trail(desk: Callable[.
     assert desk("pause", "list").stdout == "nothing is paused\n"
 
 
+NAMES = """\
+org: acme
+default: deny
+agents: {shop: {}}
+ask: {stages: [{of: [desk]}], channels: [api]}
+people: {ann@acme.example: {}}
+groups: {desk: [ann@acme.example]}
+tools: {bank.pay: {}}
+rules: [{id: mail, tools: ["mail.*"], then: ask}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "warned"),
+    [
+        ("--tool bank.pya", "warning: the file does not name the tool 'bank.pya'; did you mean \"bank.pay\"?\n"),
+        ("--tool bnk.*", "warning: the file does not name the tool 'bnk.*'; tools: bank.pay\n"),
+        (
+            "--agent shpo",
+            "warning: no key and no file names the agent 'shpo', so this may bind nobody; did you mean \"shop\"?\n",
+        ),
+        ("--tool bank.pay --agent shop", ""),
+        ("--tool mail.send", ""),
+        ("--tool bank.*", ""),
+        ("--agent *", ""),
+        ("", "acme: every tool of every agent stands still, until `assent pause --lift --org acme`\n"),
+    ],
+)
+def test_a_pause_of_what_nothing_knows_is_set_with_a_warning_and_one_of_everything_says_so(
+    desk: Callable[..., Result], orgs: Path, words: str, warned: str
+) -> None:
+    (orgs / "acme.yaml").write_text(NAMES)
+    (orgs / "globex.yaml").unlink()
+    done = desk("pause", *words.split(), "--reason", "x")
+    assert (done.exit_code, done.stderr) == (0, warned)
+    assert len(desk("pause", "list").stdout.splitlines()) == 1
+
+
+def test_keys_say_whom_nobody_answers_for_and_which_tools_nothing_knows(
+    desk: Callable[..., Result], orgs: Path
+) -> None:
+    (orgs / "acme.yaml").write_text(NAMES)
+    (orgs / "globex.yaml").unlink()
+    key = ("keys", "create", "--label", "x", "--scope")
+    done = desk(*key, "agent", "--agent", "shop")
+    assert (done.exit_code, done.stderr.startswith("note: nobody answers for this agent")) == (0, True), done.stderr
+    done = desk(*key, "agent", "--agent", "shop", "--person", "ann@acme.example")
+    assert done.stderr.startswith("keep it now")
+    done = desk(*key, "executor", "--tool", "bank.pya", "--tool", "*")
+    assert "warning: the file does not name the tool 'bank.pya'; did you mean \"bank.pay\"?\n" in done.stderr
+    assert done.exit_code == 0
+
+
 def test_it_guesses_no_org_and_takes_no_contradiction(desk: Callable[..., Result]) -> None:
     done = desk("pause")
     assert (done.exit_code, done.stderr) == (2, "say which org with --org, or --all: acme, globex\n")

@@ -192,12 +192,12 @@ async def test_a_repeated_call_meets_the_pause_and_not_its_approval(gateway: Gat
 async def test_names_that_nothing_knows_are_paused_with_a_warning(gateway: Gateway) -> None:
     await call(gateway)  # its key names the agent shop
     assert "warning" not in (await pause(gateway, agent="shop", tool="pay")).json()
-    warned = (await pause(gateway, tool="pya")).json()
-    assert (warned["on"], warned["tool"], warned["agent"]) == (True, "pya", None)
-    assert "did you mean 'pay'?" in warned["warning"]
+    warned = (await pause(gateway, tool="pay_tow")).json()
+    assert (warned["on"], warned["tool"], warned["agent"]) == (True, "pay_tow", None)
+    assert 'did you mean "pay_two"?' in warned["warning"]
     listed = (await gateway.call("GET", "/v1/switches", who="admin")).json()["items"]
     assert [(each["name"], each["agent"], each["tool"]) for each in listed] == [
-        ("pause", None, "pya"),
+        ("pause", None, "pay_tow"),
         ("pause", "shop", "pay"),
     ]
 

@@ -121,7 +121,7 @@ async def test_a_switch_for_an_agent_that_nobody_knows_is_set_with_a_warning(gat
     assert "warning" not in (await switch(gateway, on=True, agent="shop")).json()
     warned = (await switch(gateway, on=True, agent="shpo")).json()
     assert warned["on"] is True
-    assert "did you mean 'shop'?" in warned["warning"]
+    assert 'did you mean "shop"?' in warned["warning"]
     gateway.rewrite("rules:\n", "agents: {clerk: {}}\nrules:\n")
     await gateway.reload()
     assert "warning" not in (await switch(gateway, on=True, agent="clerk")).json()
