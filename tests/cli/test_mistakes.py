@@ -202,6 +202,8 @@ TWO = "INSERT INTO alembic_version VALUES ('0002')"
 HELD = ("database is locked", "assent.db is held by process ", "end it, or wait until it is done")
 MISTAKES = [
     Mistake("no file", "serve -c nothing.yaml", ("nothing.yaml:1: cannot be read", "-c", "`assent init` write one")),
+    Mistake("no cases", "policy test nope.yaml -c assent.yaml",
+            ("nope.yaml:1: cannot be read: No such file or directory; name the file of cases, or write one (docs/",)),
     Mistake("latin-1", CHECK, ("is not UTF-8 at byte", "save it as UTF-8"),
             lambda bench: (bench.folder / "assent.yaml").write_bytes(PLAIN.replace("acme", "m\xfc").encode("latin-1"))),
     Mistake("tab", CHECK, ("assent.yaml:8: not YAML", "cannot start any token"),

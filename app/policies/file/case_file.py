@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 FILE_NAME = "cases.yaml"
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)  # a Monday
 """The instant of a case that names none, and whose answer therefore may not hang on the time."""
+_PAGE = "docs/rules.md#cases-that-must-hold"
 _AGO = re.compile(r"([1-9][0-9]{0,4})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -69,7 +70,7 @@ class CaseEntry(BaseModel):
     owner: str | None = None
     session: str | None = None
     at: Annotated[datetime | None, BeforeValidator(parse_instant)] = None
-    expect: Annotated[Then, BeforeValidator(lambda value: Then(str(value)) if value in list(Then) else value)]
+    expect: Then = Field(strict=False)
     rule: str | None = None
     tier: int | None = Field(default=None, ge=1)
     assurance: Assurance | None = Field(default=None, strict=False)
@@ -126,14 +127,23 @@ def in_zone(at: datetime, zone: tzinfo) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=zone)
 
 
+def _text(path: Path) -> str:
+    def refused(why: str, mend: str) -> PolicyFaultsError:
+        return PolicyFaultsError([Fault(file=str(path), line=1, column=1, path="", message=why, hint=mend)])
+
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
+        mend = f"name the file of cases, or write one ({_PAGE})" if missing else "let this account read it"
+        raise refused(f"cannot be read: {error.strerror}", mend) from None
+    except UnicodeDecodeError as error:
+        raise refused(f"is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
+
+
 def read_cases(path: Path, *, org: str, zone: tzinfo, rules: frozenset[str]) -> list[Case]:
     """Read a file of cases. `rules` are the ids that may decide. Raises PolicyFaultsError with every fault."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = f"cannot be read: {type(error).__name__}"
-        raise PolicyFaultsError([Fault(file=str(path), line=1, column=1, path="", message=why)]) from None
-    marked = read_yaml(text, file=str(path))
+    marked = read_yaml(_text(path), file=str(path))
     whole: dict[str, JsonValue] = marked.value if isinstance(marked.value, dict) else {}
     for key in whole:
         if key != "cases":

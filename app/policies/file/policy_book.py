@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from app.domain.errors import NotFoundError
 from app.domain.people.people import Staff
-from app.policies.file.policy_file import LoadedPolicy, load_policy, load_proposed
+from app.policies.file.policy_file import NAME_IT, LoadedPolicy, load_policy, load_proposed
 from app.policies.marks.faults import Fault, PolicyFaultsError
 from app.policies.sections.channel_section import secret_names
 from assent.secret_files import SecretFileError, find_secret
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from app.spec import Spec
 
 _ENDINGS = (".yaml", ".yml")
+_GONE = "put it back: what it said last stays in force"
+"""What a gateway that runs says of a file that is not there any more."""
 
 
 def policy_files(source: Path) -> list[Path]:
@@ -144,8 +148,8 @@ class PolicyBook:
             loaded = load_all(self._source, environ=self._environ, channel_types=self._channel_types)
         except PolicyFaultsError as error:
             self._seen = seen
-            self._refused = error.faults
-            return error.faults
+            self._refused = tuple(replace(each, hint=_GONE) if each.hint == NAME_IT else each for each in error.faults)
+            return self._refused
         self._loaded = {org: self._peopled(org, each) for org, each in loaded.items()}
         self._seen = seen
         self._refused = ()

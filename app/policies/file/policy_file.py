@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 FILE_NAME = "assent.yaml"
 LARGEST = 1_000_000  # bytes of one file
 VERSION_LENGTH = 12
+NAME_IT = "name the file with -c, or let `assent init` write one"
+"""What a command says of a file that is not there."""
 _MOST_FAULTS = 20  # of a text that somebody proposes
 
 _ALIASES = {**ALIASES, **{name: name for name in CANONICAL}}
@@ -255,7 +257,7 @@ def _text(path: Path, name: str) -> str:
         raw = path.read_bytes()
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
-        hint = "name the file with -c, or let `assent init` write one" if missing else "let this account read it"
+        hint = NAME_IT if missing else "let this account read it"
         raise refused(f"cannot be read: {error.strerror}", hint) from None
     if len(raw) > LARGEST:
         raise refused(f"is larger than {LARGEST} bytes")

@@ -113,5 +113,8 @@ def test_a_file_that_vanished_is_a_fault_and_changes_nothing(tmp_path: Path) -> 
     policies = book(path)
     path.unlink()
     assert policies.changed()
-    assert [fault.message for fault in policies.reload()] == ["cannot be read: No such file or directory"]
+    [fault] = policies.reload()
+    gone = "cannot be read: No such file or directory; put it back: what it said last stays in force"
+    assert str(fault) == f"{path}:1: {gone}"
+    assert policies.refused == (fault,)
     assert policies.current("acme").policy.org == "acme"
