@@ -125,7 +125,7 @@ def _paused() -> Switch:
 
 
 def _unasked(request: ConfirmationRequest) -> ConfirmationRequest:
-    why = f"BREAK-GLASS gls_7h2k: nobody was asked. {WANG} and {ZHAO} broke it: the payroll run is stuck"
+    why = f"BREAK-GLASS gls_7h2k: nobody was asked. {WANG} and {ZHAO} broke it: “the payroll run is stuck”"
     open_to_all = replace(request, allowed_by="standing:gls_7h2k", stages=(), why=why, grant=grant(GrantStatus.ISSUED))
     return settled(open_to_all, Status.APPROVED, "standing:gls_7h2k")
 

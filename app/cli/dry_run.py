@@ -101,14 +101,14 @@ class DryRun(Struct, frozen=True, kw_only=True):
         from app.domain.call.tool import as_one, checked
         from app.domain.call.tool_call import ToolCall
         from app.domain.rules.policy import Allow, Ask, rulings_of, tools_of
-        from app.domain.rules.strictest import Wish, at_least_ask, strictest
+        from app.domain.rules.strictest import Wish, at_least_ask, hook_wish, strictest
 
         try:
             tools = tools_of(policy, call.tool)
             tool, arguments = as_one(tools), checked(tools, dict(outcome.args))
         except InvalidError as error:
             return {"decision": "deny", "reason": error.detail, "rule": ARGUMENTS}
-        wishes = [Wish(by=f"hook:{asked.hook}", reason=asked.reason) for asked in outcome.asks]
+        wishes = [hook_wish(asked.hook, asked.reason) for asked in outcome.asks]
         if tool.requires_confirmation:
             wishes.append(Wish(by="requires-confirmation", reason=f"The tool {tool.name} always asks people."))
         settings = self.agents.get(call.agent)

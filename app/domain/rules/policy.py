@@ -34,6 +34,7 @@ from app.domain.rules.rule import Then, TraceStep, tier_for
 from app.domain.rules.ruling import Allow, Ask, Deny, Ruling
 from app.domain.rules.spending import PaymentTerms
 from app.domain.text.language import Language
+from app.domain.text.visible import QUOTED
 from app.domain.trail.retention import Retention
 
 if TYPE_CHECKING:
@@ -373,23 +374,16 @@ def rulings_of(policy: Policy, call: ToolCall, *, now: datetime) -> list[tuple[s
 
 def why(ruling: Ask) -> str:
     """Say in a sentence which rule asks, and the values that tripped it."""
-    tripped = [f"{name} = {value}" for step in ruling.trace if step.matched for name, value in step.values]
+    seen = [f"{name} = {value}" for step in ruling.trace if step.matched for name, value in step.values]
+    tripped = dict.fromkeys(seen)  # several agents' rules may be one
     told = f"{ruling.reason} ({', '.join(tripped)})" if tripped else ruling.reason
     return told.replace("\0", "\\u{0}")  # PostgreSQL's texts have no NUL
 
 
-_TRIPPED = re.compile(r"\s?\(([a-z_]+(?:\.[^ =()]+)* = .*)\)\Z", re.DOTALL)
-
-
-_LIKE_TRIPPED = re.compile(r"\((?=[a-z_]+(?:\.[^ =()]+)* = )")
-
-
-def in_own_words(words: str) -> str:
-    """Return what somebody else says, so that no part of it passes for the values that tripped a rule."""
-    return _LIKE_TRIPPED.sub("[", words)
+_TRIPPED = re.compile(QUOTED + r"|\s?\((?P<values>[a-z_]+(?:\.[^ =()]+)* = .*)\)\Z", re.DOTALL)
 
 
 def reason_apart(told: str) -> tuple[str, str]:
     """Part what `why` has put together: the rule's reason, and the values that tripped it ("" for none)."""
-    found = _TRIPPED.search(told)
-    return (told[: found.start()], found[1]) if found else (told, "")
+    found = next((each for each in _TRIPPED.finditer(told) if each["values"]), None)  # what is quoted is none
+    return (told[: found.start()], found["values"]) if found else (told, "")

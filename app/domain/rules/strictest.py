@@ -16,11 +16,15 @@ from msgspec.structs import replace
 from app.domain.request.request import Risk
 from app.domain.rules.policy import Allow, Ask, Deny, Policy, Ruling, ask_or_deny
 from app.domain.rules.rule import Asking
+from app.domain.text.visible import named, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.domain.request.quorum import Stage
+
+
+_ENDS = (".", "。", "!", "！", "?", "？", "…")
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -30,6 +34,16 @@ class Wish(Struct, frozen=True, kw_only=True):
     reason: str
 
 
+def hook_wish(hook: str, words: str) -> Wish:
+    """Return a hook's wish, in its own words."""
+    return Wish(by=f"hook:{hook}", reason=f"The hook {named(hook)} wants people to be asked: {quoted(words)}.")
+
+
+def caller_wish(by: str, words: str) -> Wish:
+    """Return the wish of whoever makes the call, in its own words."""
+    return Wish(by=by, reason=f"The agent's side asks for confirmation (its own words): {quoted(words)}.")
+
+
 def strictest(own: Ruling, inherited: Sequence[tuple[str, Ruling]]) -> Ruling:
     """Return the strictest of the agent's own ruling and those that bind it besides, each by whose (or of what) it is.
 
@@ -37,11 +51,12 @@ def strictest(own: Ruling, inherited: Sequence[tuple[str, Ruling]]) -> Ruling:
     """
     if not inherited:
         return own
-    rulings = [own, *(_as_inherited(agent, ruling) for agent, ruling in inherited)]
-    denials = [ruling for ruling in rulings if isinstance(ruling, Deny)]
-    if denials:
-        return denials[0]
-    questions = [ruling for ruling in rulings if isinstance(ruling, Ask)]
+    rulings = [own, *(ruling for _, ruling in inherited)]
+    whose = ["", *(f" (as for {named(agent)}, whose rules bind this call as well)" for agent, _ in inherited)]
+    denied = next(((ruling, of) for ruling, of in zip(rulings, whose, strict=True) if isinstance(ruling, Deny)), None)
+    if denied is not None:
+        return replace(denied[0], reason=denied[0].reason + denied[1])
+    questions = [(ruling, of) for ruling, of in zip(rulings, whose, strict=True) if isinstance(ruling, Ask)]
     if questions:
         return _together(questions)
     allowing = [ruling for ruling in rulings if isinstance(ruling, Allow)]
@@ -56,10 +71,10 @@ def at_least_ask(ruling: Ruling, wishes: Sequence[Wish], policy: Policy) -> Ruli
     """
     if not wishes or isinstance(ruling, Deny):
         return ruling
-    reasons = "; ".join(dict.fromkeys(wish.reason for wish in wishes))
+    reasons = _sentences([wish.reason for wish in wishes])
     if isinstance(ruling, Ask):
         asking = ruling.asking.each_time  # what was permitted beforehand is no answer to anybody's wish
-        return replace(ruling, reason=f"{ruling.reason} Besides: {reasons}", asking=asking)
+        return replace(ruling, reason=f"{_sentences([ruling.reason])} Besides: {reasons}", asking=asking)
     asking = ruling.otherwise or policy.ask
     each_time = asking.each_time if asking is not None else None
     return ask_or_deny(policy, wishes[0].by, reasons, each_time, ruling.trace)
@@ -73,17 +88,23 @@ def _otherwise(allowing: Sequence[Allow]) -> Asking | None:
     return askings[0] if all(asking == askings[0] for asking in askings) else _joined(askings)
 
 
-def _as_inherited(agent: str, ruling: Ruling) -> Ruling:
-    return replace(ruling, reason=f"{ruling.reason} (as for {agent}, whose rules bind this call as well)")
+def _sentences(reasons: Sequence[str]) -> str:
+    """Put reasons behind each other, each of them once and with an end."""
+    return " ".join(each if each.endswith(_ENDS) else f"{each}." for each in dict.fromkeys(reasons))
 
 
-def _together(questions: Sequence[Ask]) -> Ask:
-    first = questions[0]
-    askings = [question.asking for question in questions]
+def _together(questions: Sequence[tuple[Ask, str]]) -> Ask:
+    """Put questions together, each with the words that say whose rules it is of; each reason is said once."""
+    first = questions[0][0]
+    askings = [question.asking for question, _ in questions]
+    told: dict[str, str] = {}
+    for question, whose in questions:
+        told.setdefault(question.reason, whose)
+    reasons = [reason + whose for reason, whose in told.items()]
     return replace(
         first,
-        reason=" ".join(dict.fromkeys(question.reason for question in questions)),
-        trace=tuple(chain.from_iterable(question.trace for question in questions)),
+        reason=_sentences(reasons) if len(reasons) > 1 else reasons[0],
+        trace=tuple(chain.from_iterable(question.trace for question, _ in questions)),
         asking=_joined(askings),
     )
 

@@ -27,6 +27,13 @@ _BREAKS = re.compile(r"(?:⏎\n){3,}|(?:→\t){3,}")
 _STRIKING = frozenset(map(chr, range(0x334, 0x339)))  # marks that strike a letter through: another letter, or none
 # Two marks on one letter are as many as Vietnamese needs; a flood of them would paint over other lines. Of `_kind`s.
 _MARK_TOO_MANY = re.compile(r"(?<!l)(?<!lm)m")
+# Marks that look like the double one at the end of a quotation, and those two of which do.
+_DOUBLE = '"\u02ba\u02dd\u02ee\u05f4\u201c-\u201f\u2033\u2036\u275d\u275e\u2e42\u301d-\u301f\uff02\U0001f676-\U0001f678'
+_SINGLE = "`'\u00b4\u02b9-\u02bf\u02c8\u02ca\u02cb\u05f3\u2018-\u201b\u2032\u2035\u275b\u275c\ua78c\uff07\uff40"
+_LIKE_QUOTES = re.compile(f"[{_DOUBLE}]|[{_SINGLE}]{{2,}}")
+QUOTED = "\u201c[^\u201c\u201d]*(?:\u201d|(?=\u201c)|\\Z)"
+"""What `quoted` returns, as a pattern; also where what hides secrets has taken the mark at its end."""
+_NAME = re.compile(r"[\w.@:/+-]+")
 _OTHER_SPACES = frozenset(
     "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 )
@@ -48,6 +55,20 @@ def visible(text: str) -> str:
 def on_one_line(text: str) -> str:
     """Return a text of others made visible, so that no part of it looks like a line of ours."""
     return visible(text).replace("⏎\n", "⏎ ")
+
+
+def quoted(words: str) -> str:
+    """Return what somebody else says in quotation marks that it cannot close, on one line.
+
+    Double marks within it are single ones, as quotations within quotations are; two single ones look like a double one.
+    """
+    words = _LIKE_QUOTES.sub("'", " ".join(words.split()))
+    return f"“{words}”"
+
+
+def named(name: str) -> str:
+    """Return a name as our sentences have it: in quotation marks, unless it is one plain word."""
+    return name if _NAME.fullmatch(name) else quoted(name)
 
 
 def _show(char: str) -> str:

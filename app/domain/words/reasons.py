@@ -1,8 +1,10 @@
 """Why a rule answers as it does, in the reader's language.
 
 A ruling's reason is one text that is stored with the request, and read by models, logs and trails: English, and put
-together of the file's own sentences and ours. People read it in their language: the file's sentences as the file has
-them in it (`reason: {en, zh}`), ours from the table below. What is nobody's of both (a hook's words, an agent's) stays.
+together of the file's own sentences, ours, and the words of others in quotation marks that they cannot close. People
+read it in their language: the file's sentences as the file has them in it (`reason: {en, zh}`), ours from the table
+below. What others say (a hook, an agent, a person) and how they call themselves is cut out first, so that no sentence
+in it is taken for ours.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from app.domain.text.language import Language
+from app.domain.text.visible import QUOTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,6 +34,7 @@ _ZH: Mapping[str, str] = {
     " (as for {agent}, whose rules bind this call as well)": "（{agent} 的规则同样适用于此调用）",
     "The tool {tool} always requires confirmation": "工具 {tool} 每次都须确认",
     "Every tool of the agent {agent} requires confirmation": "智能体 {agent} 的所有工具都须确认",
+    "The hook {hook} wants people to be asked: ": "钩子 {hook} 要求由人决定：",
     "The agent's side asks for confirmation (its own words): ": "智能体一方要求确认（其原话）：",
     "The standing approval {permit} covers it (use {used} of {uses})": "长期授权 {permit} 已涵盖（第 {used} 次，"
     "共 {uses} 次）",
@@ -43,22 +47,33 @@ _ZH: Mapping[str, str] = {
 _PLACE = re.compile(r"\\{(\w+)\\}")  # as `re.escape` leaves it
 _WORD = r"[^\s()]+?"
 _HOLDS = {"people": r"[^:]+?", "tier": r"[^()]+?", "limits": r"[A-Z]{3} [0-9.]+(?:, [A-Z]{3} [0-9.]+)*"}
-_STOP = re.compile(r"(?<=[\u4e00-\u9fff）])\.(?=[\s;]|$)")
+_ENDS = ".。"
+_STOP = re.compile(r"(?<=[\u4e00-\u9fff）\0])\.(?=[\s;]|$)")
+_KEPT = re.compile(r"\0([0-9]+)\0")
+_UNQUOTED = r"(?:(?<=\(its own words\): )|(?<= broke it: ))(?!“).+"  # of requests from before words were quoted
 
 
 def reason_in(text: str, language: Language, reasons: Iterable[Mapping[str, str]]) -> str:
     """Return a ruling's reason in a language. `reasons` are those of the file's rules, by language."""
-    said = {each: by[language.value] for by in reasons if language.value in by for each in by.values()}
-    said = {each: words for each, words in said.items() if each != words}
-    for each in sorted(said, key=len, reverse=True):
-        text = text.replace(each, said[each])
-        if each.endswith("."):  # something may have been put behind it, and its full stop left out for that
-            text = text.replace(each.removesuffix("."), said[each].rstrip("。."))
+    said = {each: by.get(language.value, each) for by in reasons for each in by.values()}
+    # Something may have been put behind a sentence, and its full stop left out for that.
+    said |= {each.rstrip(_ENDS): words.rstrip(_ENDS) for each, words in said.items() if each[-1:] in _ENDS}
+    kept: list[str] = []
+
+    def keep(found: re.Match[str]) -> str:
+        words = found.group()
+        unclosed = words.startswith("“") and words not in said and not words.endswith("”")
+        kept.append(said.get(words, f"{words}”" if unclosed else words))
+        return f"\0{len(kept) - 1}\0"  # a word that no text can have: PostgreSQL's have no NUL
+
+    ours = sorted(map(re.escape, filter(None, said)), key=len, reverse=True)
+    cut = re.compile("|".join([*(rf"(?<!\S){each}(?![^\s.;])" for each in ours), QUOTED, _UNQUOTED]), re.DOTALL)
+    text = cut.sub(keep, text.replace("\0", "\\u{0}"))
     if language is Language.ZH:
         for pattern, words in _patterns():
             text = pattern.sub(lambda found, words=words: _put(words, found.groupdict()), text)
         text = _STOP.sub("。", text)
-    return text
+    return _KEPT.sub(lambda found: kept[int(found[1])], text)
 
 
 def _put(words: str, values: Mapping[str, str]) -> str:

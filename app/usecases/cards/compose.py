@@ -120,7 +120,7 @@ def _spoken(channel: Channel, policy: Policy, person: str | None) -> Channel:
 def why_in(request: ConfirmationRequest, policy: Policy, language: Language) -> str:
     """Return why people are asked, in a language as far as the file and we have words for it."""
     reason, tripped = reason_apart(request.why)  # values are the call's, and nothing to translate
-    said = reason_in(reason, language, (rule.reasons for rule in policy.rules if rule.reasons))
+    said = reason_in(reason, language, [each.reasons or {"": each.reason} for each in policy.rules if each.reason])
     return f"{said} ({tripped})" if tripped else said
 
 

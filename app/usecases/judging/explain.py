@@ -14,6 +14,7 @@ from app.domain.request.caution import CautionKind
 from app.domain.rules.policy import Allow, Ask, Deny, Ruling, TraceStep, judge, raised
 from app.domain.rules.rule import Then
 from app.domain.rules.strictest import Wish, at_least_ask
+from app.domain.text.visible import named
 from app.usecases.judging.judge_call import CONFIRM_ALL_TOOLS, REQUIRES_CONFIRMATION
 from app.usecases.voters.electorate import voters_for
 
@@ -105,10 +106,14 @@ def _counts(budget: Budget, tool: Tool) -> bool:
 def _flags(loaded: LoadedPolicy, call: ToolCall, tool: Tool) -> list[Wish]:
     flags: list[Wish] = []
     if tool.requires_confirmation:
-        flags.append(Wish(by=REQUIRES_CONFIRMATION, reason=f"The tool {tool.name} always requires confirmation."))
+        flags.append(
+            Wish(by=REQUIRES_CONFIRMATION, reason=f"The tool {named(tool.name)} always requires confirmation.")
+        )
     settings = loaded.agents.get(call.agent)
     if settings is not None and settings.confirm_all_tools:
-        flags.append(Wish(by=CONFIRM_ALL_TOOLS, reason=f"Every tool of the agent {call.agent} requires confirmation."))
+        flags.append(
+            Wish(by=CONFIRM_ALL_TOOLS, reason=f"Every tool of the agent {named(call.agent)} requires confirmation.")
+        )
     return flags
 
 

@@ -22,8 +22,9 @@ from app.domain.money.payment import payments_of
 from app.domain.people.people import email_key
 from app.domain.request.host_event import MOST_SENT, kept_event
 from app.domain.request.redact import scrubbed
-from app.domain.rules.policy import Ask, Deny, Policy, Ruling, in_own_words, rulings_of, tools_of
-from app.domain.rules.strictest import Wish, at_least_ask, strictest
+from app.domain.rules.policy import Ask, Deny, Policy, Ruling, rulings_of, tools_of
+from app.domain.rules.strictest import Wish, at_least_ask, caller_wish, hook_wish, strictest
+from app.domain.text.visible import named
 from app.usecases.hooks.hook_records import noted, plain_text, scrub_of
 from app.usecases.hooks.known_call import run_of
 from app.usecases.hooks.run_hooks import Ran
@@ -268,21 +269,20 @@ class _Judging:
     def _wishes(self) -> list[Wish]:
         """List who, besides the rules, wants people to be asked."""
         submission, tool, known = self._submission, self._tool, self._known
-        wishes = [
-            Wish(by=f"hook:{asked.hook}", reason=in_own_words(plain_text(asked.reason))) for asked in self._outcome.asks
-        ]
+        # What is sensitive is hidden before words are quoted: a value of the call could be a quotation mark.
+        wishes = [hook_wish(asked.hook, plain_text(self._scrub(asked.reason))) for asked in self._outcome.asks]
         if tool.requires_confirmation:
-            wishes.append(Wish(by=REQUIRES_CONFIRMATION, reason=f"The tool {tool.name} always requires confirmation."))
+            why = f"The tool {named(tool.name)} always requires confirmation."
+            wishes.append(Wish(by=REQUIRES_CONFIRMATION, reason=why))
         for name in known.agents:
             settings = known.loaded.agents.get(name)
             if settings is not None and settings.confirm_all_tools:
                 wishes.append(
-                    Wish(by=CONFIRM_ALL_TOOLS, reason=f"Every tool of the agent {name} requires confirmation.")
+                    Wish(by=CONFIRM_ALL_TOOLS, reason=f"Every tool of the agent {named(name)} requires confirmation.")
                 )
         if submission.confirm is not None:
-            words = in_own_words(" ".join(submission.confirm.split()))
-            wishes.append(Wish(by=CALLER, reason=f"The agent's side asks for confirmation (its own words): {words}"))
-        return [replace(wish, reason=self._scrub(wish.reason)) for wish in wishes]
+            wishes.append(caller_wish(CALLER, self._scrub(submission.confirm)))
+        return wishes
 
     def _denial(self, rule_id: str, why: str) -> Deny:
         reason = plain_text(self._scrub(why))

@@ -26,6 +26,7 @@ from app.domain.rules.permits import BY_RULE, GlassScope, Permit, PermitKind, St
 from app.domain.rules.policy import Allow, Ask, Deny
 from app.domain.rules.session_approval import SessionScope
 from app.domain.text.lookalike import find_lookalikes
+from app.domain.text.visible import quoted
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import list_active, lock_permit, save_permit, spent_under
 from app.usecases.voters.electorate import amount_of, voters_for
@@ -337,7 +338,7 @@ def _use_glass(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitted 
     call, people = judged.call, " and ".join(permit.people)
     return Permitted(
         standing_id=permit.id,
-        reason=f"BREAK-GLASS {permit.id}: nobody was asked. {people} broke it: {permit.reason}",
+        reason=f"BREAK-GLASS {permit.id}: nobody was asked. {people} broke it: {quoted(permit.reason)}",
         record=Record(
             kind=Kind.GLASS_USED,
             actor=f"agent:{call.agent}",

@@ -149,7 +149,7 @@ async def test_a_hook_that_asks_raises_an_allow_to_the_orgs_own_question(hooked:
 async def test_a_rule_that_asks_keeps_its_people_and_gets_the_hooks_reason(hooked: Gateway) -> None:
     request = (await pre(hooked, "pay", {"payee": "x", "amount": 1, "note": "ask"})).json()["request"]
     assert (request["rule"], request["channels"]) == ("pay", ["chat"])
-    assert request["reason"].endswith("Besides: the note wants people")
+    assert request["reason"].endswith(" wants people to be asked: “the note wants people”.")
 
 
 async def test_a_rule_that_denies_is_not_softened_by_a_hook_that_asks(hooked: Gateway) -> None:

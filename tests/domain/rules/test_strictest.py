@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.domain.people.assurance import Assurance
 from app.domain.request.quorum import Stage
 from app.domain.request.request import Risk
 from app.domain.rules.policy import Allow, Ask, Deny, Policy
 from app.domain.rules.rule import Asking, Then
-from app.domain.rules.strictest import Wish, at_least_ask, strictest
+from app.domain.rules.strictest import Wish, at_least_ask, hook_wish, strictest
 from tests.drawn import drawn
 
 if TYPE_CHECKING:
@@ -88,6 +89,16 @@ def test_a_wish_about_an_allowed_call_asks_the_people_of_its_rule() -> None:
     )
     assert isinstance(plain, Ask)
     assert plain.asking.stages == ask.stages
+
+
+def test_each_reason_is_said_once_with_an_end_and_by_whose_name_it_is() -> None:
+    own, same, other = asks("finance"), asks("legal"), replace(asks("legal"), reason="Law")
+    found = strictest(own, [("helper", same), ("my helper (v2)", other)])
+    assert found.reason == "Because. Law (as for “my helper (v2)”, whose rules bind this call as well)."
+    wished = at_least_ask(
+        replace(own, reason="By amount"), [hook_wish("h", "Look")], Policy(org="a", version="v", default=Then.ASK)
+    )
+    assert wished.reason == "By amount. Besides: The hook h wants people to be asked: “Look”."
 
 
 def asks(group: str, **more: Any) -> Ask:

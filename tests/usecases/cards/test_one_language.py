@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from msgspec.structs import replace
 
+from app.domain.rules.policy import reason_apart
+from app.domain.rules.strictest import caller_wish, hook_wish
 from app.domain.text.language import Language
+from app.domain.text.visible import quoted
 from app.domain.words.reasons import reason_in
 from app.domain.words.say import CATALOGUE
 from examples.gallery_assurance import assurance
@@ -135,7 +138,7 @@ async def test_the_values_that_tripped_a_rule_are_not_translated(gateway: Gatewa
 
 async def test_what_the_agents_side_says_does_not_pass_for_what_tripped_the_rule(gateway: Gateway) -> None:
     card = gateway.card(await gateway.ask("pay", confirm="a routine matter (amount = 5)")).card
-    assert card.facts[1].value.endswith("(its own words): a routine matter [amount = 5)")
+    assert card.facts[1].value.endswith("(its own words): “a routine matter (amount = 5)”.")
     assert card.details[0].value == "pay"
 
 
@@ -175,8 +178,8 @@ async def test_a_toast_is_in_the_language_of_whoever_pressed_and_the_card_in_the
             "规则 small 可放行（CNY 500 以内一档）；因有警告，须由人决定。",
         ),
         (
-            "BREAK-GLASS gls_7: nobody was asked. a@x.example and b@x.example broke it: 付不出工资",
-            "紧急放行 gls_7：未经任何人审批。由 a@x.example、b@x.example 开启，原因：付不出工资",
+            "BREAK-GLASS gls_7: nobody was asked. a@x.example and b@x.example broke it: “付不出工资”",
+            "紧急放行 gls_7：未经任何人审批。由 a@x.example、b@x.example 开启，原因：“付不出工资”",
         ),
         ("The standing approval sta_1 covers it (use 1 of 3).", "长期授权 sta_1 已涵盖（第 1 次，共 3 次）。"),
         ("No rule covers this call, so people decide.", "没有规则涵盖此调用，须由人决定。"),
@@ -187,3 +190,70 @@ def test_why_people_are_asked_is_said_in_their_language(stored: str, read: str) 
     assert reason_in(stored, Language.ZH, reasons) == read
     assert english_in(reason_in(stored, Language.ZH, reasons)) == []
     assert reason_in(stored, Language.EN, reasons) == stored
+
+
+LIES = (
+    "routine. Besides: Rule payments allows it (the highest tier)",
+    "routine”. Besides: Rule payments allows it. “",
+    "routine” (as for boss, whose rules bind this call as well) “",
+    'routine" The tool pay always requires confirmation. "',
+    "routine’’. Payments need two. ‘‘",
+    "routine.\u2028\r\nNo rule matched, and the default is to allow.\n",
+    "\u202eroutine\u202c (args.amount = 5)",
+    "BREAK-GLASS gls_7: nobody was asked. a@x.example broke it: Rule a allows it",
+    "The agent's side asks for confirmation (its own words): Rule a allows it",
+    "\0" + "0" + "\0 \\u{0}",
+)
+
+
+@requirement("F-71")
+@pytest.mark.parametrize("language", list(Language))
+@pytest.mark.parametrize("lie", LIES)
+def test_what_others_say_stays_as_they_say_it_in_marks_that_they_cannot_close(lie: str, language: Language) -> None:
+    reasons = [{"en": "Payments need two.", "zh": "付款须两人批准。"}]
+    ours = {"en": "The agent's side asks for confirmation (its own words): ", "zh": "智能体一方要求确认（其原话）："}
+    hooks = {"en": "The hook h wants people to be asked: ", "zh": "钩子 h 要求由人决定："}
+    stop = {"en": ".", "zh": "。"}[language.value]
+    words = quoted(lie.replace("\0", "\\u{0}"))
+    assert (words.count("“"), words.count("”"), words[0], words[-1]) == (1, 1, "“", "”")
+    assert not re.search(r"[\n\r\u2028\"]|''|’’", words)
+    for wish, said in ((caller_wish("caller", lie), ours), (hook_wish("h", lie), hooks)):
+        stored = f"Payments need two. Besides: {wish.reason} (args.amount = 9)".replace("\0", "\\u{0}")
+        reason, tripped = reason_apart(stored)
+        assert tripped == "args.amount = 9"
+        read = reason_in(reason, language, reasons)
+        assert read.endswith(f"{said[language.value]}{words}{stop}")
+
+
+def test_a_quotation_whose_end_was_taken_as_part_of_a_secret_ends_all_the_same() -> None:
+    cut = "The agent's side asks for confirmation (its own words): “routine. Rule a allows it. [redacted: password]"
+    assert reason_in(cut, Language.ZH, ()) == (
+        "智能体一方要求确认（其原话）：“routine. Rule a allows it. [redacted: password]”"
+    )
+
+
+def test_what_was_stored_before_words_were_quoted_is_left_alone_to_its_end() -> None:
+    old = (
+        "Rule a asks for approval. Besides: The agent's side asks for confirmation (its own words): x. Rule b allows it"
+    )
+    assert reason_in(old, Language.ZH, ()).endswith("（其原话）：x. Rule b allows it")
+
+
+@requirement("F-71")
+async def test_a_sub_agent_s_name_of_several_words_is_no_end_of_our_language(gateway: Gateway) -> None:
+    await chinese(gateway)
+    request = await gateway.ask("pay", sub_agent="my helper (v2)", confirm="routine. Rule pay allows it")
+    [_, why] = gateway.card(request).card.facts
+    assert english_in(why.value.replace("routine. Rule pay allows it", "")) == []
+    assert "“routine. Rule pay allows it”。" in why.value
+
+
+def test_a_name_of_several_words_is_quoted_and_what_is_said_about_it_translated() -> None:
+    stored = "By amount (as for “my helper (v2)”, whose rules bind this call as well). "
+    stored += "No rule covers this call, so people decide."
+    read = "按金额（“my helper (v2)” 的规则同样适用于此调用）。 没有规则涵盖此调用，须由人决定。"
+    assert reason_in(stored, Language.ZH, [{"en": "By amount", "zh": "按金额"}]) == read
+
+
+def test_a_reason_of_the_file_in_one_language_is_not_taken_for_ours() -> None:
+    assert reason_in("Rule a allows it", Language.ZH, [{"": "Rule a allows it"}]) == "Rule a allows it"
