@@ -37,7 +37,7 @@ async def test_what_is_approved_on_the_page_is_recorded_as_any_approval_and_read
     page = (await visitor.look(request)).text
     assert "Approved by Alice" in page
     assert "<form" not in page
-    assert "approved on console" in page
+    assert "approved on the console" in page
     assert (await gateway.claim(request)).status_code == 200
     assert "Running now" in (await visitor.look(request)).text
     assert (await gateway.verify())[1] is None

@@ -363,7 +363,7 @@ async def test_the_page_tells_who_asked_who_decides_who_said_what_and_the_trail(
         "2026-03-01 10:00 UTC",
         "asked for pay_two; the rule pay-two asks people about it",
         "a card was posted to chat",
-        "Bob <bob@acme.example>\n \napproved on api",
+        "Bob <bob@acme.example>\n · \napproved on api",
         "looked at all of it, by way of api",
         request["digest"],
         request["code"],

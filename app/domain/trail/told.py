@@ -9,6 +9,8 @@ from app.domain.trail.alarms import Cause
 from app.domain.trail.audit import Kind
 from app.domain.trail.refused import refused_words
 from app.domain.trail.replicas import Matter
+from app.domain.words.reasons import reason_in
+from app.domain.words.say import CATALOGUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,7 +23,9 @@ NOTHING = "–"
 _WHO = "{actor} "
 _PHRASES: Mapping[Language, Mapping[str, str]] = {
     Language.EN: {
-        "allowed": "nobody was asked: {allowed_by} lets an executor run it{because}",
+        "allowed.rule": "nobody was asked: the rule {name} lets an executor run it{because}",
+        "allowed.standing": "nobody was asked, and an executor may run it{because}",
+        "allowed.glass": "{reason}",
         "alone": ", alone: it was their own, and nobody else might decide",
         "approve": "approved",
         "deny": "denied",
@@ -39,7 +43,9 @@ _PHRASES: Mapping[Language, Mapping[str, str]] = {
         "warned": " ({cautions})",
     },
     Language.ZH: {
-        "allowed": "未询问任何人：{allowed_by} 允许执行器执行{because}",
+        "allowed.rule": "未询问任何人：规则 {name} 允许执行器执行{because}",
+        "allowed.standing": "未询问任何人，执行器可执行{because}",
+        "allowed.glass": "{reason}",
         "alone": "（独自决定：本人的申请，且无他人可决定）",
         "approve": "批准",
         "deny": "拒绝",
@@ -58,6 +64,16 @@ _PHRASES: Mapping[Language, Mapping[str, str]] = {
     },
 }
 """What sentences say only of some events: how somebody voted, at which level, why, how much to whom."""
+
+
+BROKEN = "standing:gls_"
+"""How `allowed_by` begins of what ran under a broken glass."""
+_WAYS = frozenset({"channel", "via"})
+_CALLED: Mapping[str, tuple[str, str]] = {
+    "cli": ("the command line", "命令行"),
+    "console": ("the console", "控制台"),
+    "passkey": ("a passkey", "通行密钥"),
+}
 
 
 class _Facts(dict[str, str]):
@@ -85,11 +101,26 @@ def told(
     if record.kind is Kind.CLICK_REFUSED:
         facts["why"] = refused_words(facts["why"], language)
     facts["alarm"] = _alarm(facts, language)
+    if "cautions" in facts:
+        facts["cautions"] = ", ".join(_caution(each, language) for each in facts["cautions"].split(", "))
+    for fact in _WAYS & facts.keys():
+        facts[fact] = way_told(facts[fact], language)
+    unasked = record.kind is Kind.APPROVED and "allowed_by" in facts  # no person gave this approval
+    if unasked:
+        facts["reason"] = reason_in(facts["reason"], language, ())
     _add_phrases(facts, record, _PHRASES[language], shown)
     sentence = record.kind.en if language is Language.EN else record.kind.zh
-    if "allowed_by" in facts:
-        sentence = _PHRASES[language]["allowed"]  # no person gave this approval
+    if unasked:
+        by, _, facts["name"] = facts["allowed_by"].partition(":")
+        glass = facts["allowed_by"].startswith(BROKEN)
+        sentence = _PHRASES[language]["allowed.glass" if glass else f"allowed.{by if by == 'rule' else 'standing'}"]
     return (sentence.removeprefix(_WHO) if beside else sentence).format_map(facts)
+
+
+def way_told(name: str, language: Language) -> str:
+    """Return what people call a way to the gateway that is no channel of the file; a channel's name as it is."""
+    en, zh = _CALLED.get(name, (name, name))
+    return en if language is Language.EN else zh
 
 
 def _add_phrases(facts: _Facts, record: Record, phrases: Mapping[str, str], shown: Callable[[object], str]) -> None:
@@ -119,6 +150,11 @@ def _add_phrases(facts: _Facts, record: Record, phrases: Mapping[str, str], show
         proved = cast("Mapping[str, object]", proof)  # `RequesterProof.facts` writes it
         facts["asker"], facts["issuer"] = (_text(proved.get(name, NOTHING), shown) for name in ("person", "issuer"))
     facts["proved"] = phrase("proved", there="asker" in facts)
+
+
+def _caution(kind: str, language: Language) -> str:
+    """Name a warning as cards do; by its code where only another release knows it."""
+    return CATALOGUE[language].get(f"short.{kind}", kind)
 
 
 def _alarm(facts: _Facts, language: Language) -> str:

@@ -17,12 +17,11 @@ from app.domain.card.card_for import card_for, instant_text
 from app.domain.card.request_warnings import warning_sentence, warnings_in
 from app.domain.card.shown_call import ShownCall
 from app.domain.money.amounts import CURRENCIES
-from app.domain.people.people import RELATIONS
 from app.domain.request.host_event import event_in
 from app.domain.request.quorum import count, steps
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
-from app.domain.trail.told import told
+from app.domain.trail.told import told, way_told
 from app.domain.words.say import say
 from app.usecases.cards.compose import around, pause_told, terms_for, title_in, why_in
 from app.usecases.cards.outcome_facts import place_facts
@@ -160,9 +159,7 @@ def _stages(request: ConfirmationRequest, policy: Policy, terms: Terms) -> Itera
     have = count(request.stages, request.decisions, voters_shown(request, policy)).have
     order = steps(request.stages)
     for index, stage in enumerate(request.stages):
-        groups = ", ".join(
-            terms.name_of(name) if "@" in name or name in RELATIONS else visible(name) for name in stage.of
-        )
+        groups = ", ".join(terms.name_of(name) for name in stage.of)
         step = next(number for number, places in enumerate(order, start=1) if index in places)
         label = say(language, "review.stage" if len(order) == 1 else "review.stage.step", groups=groups, step=step)
         said = [say(language, "review.stage.value", have=have[index], need=stage.need)]
@@ -194,7 +191,7 @@ def _vote(request: ConfirmationRequest, vote: Decision, terms: Terms) -> str:
     over = next((over for over in reversed(request.handovers) if over.to == vote.person), None)
     if over is not None:
         parts.append(say(language, "review.said.handed", absent=terms.name_of(over.by)))
-    parts.append(say(language, "review.said.on", channel=visible(vote.evidence.channel)))
+    parts.append(say(language, "review.said.on", channel=visible(way_told(vote.evidence.channel, language))))
     return " · ".join(parts)
 
 
@@ -216,12 +213,12 @@ def _fact(value: object, policy: Policy, terms: Terms) -> str:
 
 
 def _actor(actor: str, policy: Policy, language: Language) -> str:
-    if actor == "system":
-        return say(language, "review.actor.system")
     kind, colon, name = actor.partition(":")
+    if actor == "system" or (colon and kind in {"rule", "standing"}):  # nobody did it; the sentence says why it was
+        return say(language, "review.actor.system")
     if colon and kind in {"agent", "key", "account"}:
         return say(language, f"review.actor.{kind}", name=visible(name))
-    return _person(policy, actor)
+    return _person(policy, way_told(actor, language))
 
 
 def _person(policy: Policy, email: str) -> str:

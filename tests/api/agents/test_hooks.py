@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
+NOTE_WANTS = "The hook by-note wants people to be asked: “the note wants people”"
 ASK = "ask: {stages: [{of: [finance]}], channels: [api], timeout: 30m}\n"
 HOOKS = """\
 hooks:
@@ -141,7 +142,7 @@ async def test_a_repeated_key_comes_back_although_a_hook_rewrites_the_call(hooke
 async def test_a_hook_that_asks_raises_an_allow_to_the_orgs_own_question(hooked: Gateway) -> None:
     said = await pre(hooked, "ping", {"note": "ask"})
     request = said.json()["request"]
-    assert (said.status_code, request["rule"], request["reason"]) == (202, "hook:by-note", "the note wants people")
+    assert (said.status_code, request["rule"], request["reason"]) == (202, "hook:by-note", f"{NOTE_WANTS}.")
     assert [stage["of"] for stage in request["stages"]] == [["finance"]]
     assert request["channels"] == ["api"]
 
@@ -161,7 +162,7 @@ async def test_without_an_ask_of_the_org_a_raised_call_is_denied_and_says_so(hoo
     hooked.rewrite(ASK, "")
     await hooked.reload()
     body = (await pre(hooked, "ping", {"note": "ask"})).json()
-    assert (body["decision"], body["reason"]) == ("deny", "the note wants people; but there is nobody to ask.")
+    assert (body["decision"], body["reason"]) == ("deny", f"{NOTE_WANTS}; but there is nobody to ask.")
 
 
 async def test_flags_of_the_catalogue_and_of_the_agent_ask(hooked: Gateway) -> None:

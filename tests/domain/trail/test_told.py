@@ -64,9 +64,48 @@ def _vote(verdict: str, **facts: object) -> Record:
         (_vote("other"), f"Bob {NOTHING} on chat", f"Bob 通过 chat {NOTHING}"),
         (
             Record(kind=Kind.APPROVED, actor="rule:r", facts={"allowed_by": "rule:r", "reason": "small"}),
-            "nobody was asked: rule:r lets an executor run it: small",
-            "未询问任何人：rule:r 允许执行器执行：small",
+            "nobody was asked: the rule r lets an executor run it: small",
+            "未询问任何人：规则 r 允许执行器执行：small",
         ),
+        (
+            Record(
+                kind=Kind.APPROVED,
+                actor="standing:sta_1",
+                facts={
+                    "allowed_by": "standing:sta_1",
+                    "reason": "The standing approval sta_1 covers it (use 1 of 3).",
+                },
+            ),
+            "nobody was asked, and an executor may run it: The standing approval sta_1 covers it (use 1 of 3).",
+            "未询问任何人，执行器可执行：长期授权 sta_1 已涵盖（第 1 次，共 3 次）。",
+        ),
+        (
+            Record(
+                kind=Kind.APPROVED,
+                actor="standing:gls_7",
+                facts={
+                    "allowed_by": "standing:gls_7",
+                    "reason": "BREAK-GLASS gls_7: nobody was asked. w@x.example and d@x.example broke it: “payroll”",
+                },
+            ),
+            "BREAK-GLASS gls_7: nobody was asked. w@x.example and d@x.example broke it: “payroll”",
+            "紧急放行 gls_7：未经任何人审批。由 w@x.example、d@x.example 开启，原因：“payroll”",
+        ),
+        (
+            Record(
+                kind=Kind.STANDING_SESSION_USED,
+                actor="agent:a",
+                facts={"allowed_by": "w@x.example", "standing": "sta_1", "used": 1, "uses": 3},
+            ),
+            "Bob used the standing approval sta_1, which w@x.example gave for the session: 1 of 3",
+            "Bob 使用 w@x.example 为本会话给出的长期授权 sta_1：第 1 次，共 3 次",
+        ),
+        (
+            Record(kind=Kind.SIGNED_IN, actor="x", facts={"via": "cli"}),
+            "Bob signed in to the console, by way of the command line",
+            "Bob 经由 命令行 登录控制台",
+        ),
+        (_vote("deny", reason="no", channel="console"), "Bob denied on the console: no", "Bob 通过 控制台 拒绝：no"),
         (
             Record(
                 kind=Kind.CREATED,
@@ -80,8 +119,9 @@ def _vote(verdict: str, **facts: object) -> Record:
                     "stages": [{}],
                 },
             ),
-            "Bob asked for pay (CNY 4 + EUR 5 to X, Y); the rule dear asks people about it at L2 (first_payee)",
-            "Bob 请求调用 pay（CNY 4 + EUR 5，付给 X, Y）；规则 dear 要求人工审批（L2）（first_payee）",
+            ("Bob asked for pay (CNY 4 + EUR 5 to X, Y); the rule dear asks people about it at L2 "
+            "(First payment to them)"),
+            "Bob 请求调用 pay（CNY 4 + EUR 5，付给 X, Y）；规则 dear 要求人工审批（L2）（首次付款）",
         ),
         (
             Record(kind=Kind.CREATED, actor="agent:a", facts={"tool": "pay", "rule": "dear", "stages": []}),

@@ -164,7 +164,7 @@ async def test_people_are_told_by_what_it_was_allowed_in_every_state(
         assert state in {State.PENDING, State.DENIED, State.EXPIRED, State.CANCELLED, State.UNDELIVERABLE}
     events = await gateway.container.read.story("acme", request["id"])
     lines = [render_event(event) for event in events]
-    assert any("nobody was asked: rule:harmless lets an executor run it" in line for line in lines)
+    assert any("nobody was asked: the rule harmless lets an executor run it" in line for line in lines)
     assert {event.record.kind for event in events} >= {Kind.CREATED, Kind.ALLOWED, Kind.APPROVED}
 
 
@@ -174,7 +174,7 @@ async def test_the_review_page_shows_a_request_without_stages(gateway: Gateway) 
     request = await allowed(gateway)
     page = await Visitor(gateway=gateway).visit(request, who="olga@acme.example")  # the agent's owner
     assert "Allowed by rule harmless" in page
-    assert "nobody was asked: rule:harmless lets an executor run it" in page
+    assert "nobody was asked: the rule harmless lets an executor run it" in page
     assert "asks people" not in page
 
 

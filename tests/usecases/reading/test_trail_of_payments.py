@@ -34,7 +34,7 @@ async def told(g: Gateway, request: dict[str, Any]) -> list[str]:
 async def test_the_trail_says_how_much_to_whom_and_what_spoke_against_it(gateway: Gateway) -> None:
     request = await gateway.ask("wire", {**WIRE, "payee": "New & Co\nLtd"})
     assert (await told(gateway, request))[0] == (
-        r"agent:shop asked for wire (CNY 400 to New & Co\nLtd); the rule wire asks people about it (first_payee)"
+        r"agent:shop asked for wire (CNY 400 to New & Co\nLtd); the rule wire asks people about it (First payment to them)"
     )
 
 
@@ -45,7 +45,7 @@ async def test_the_trail_says_at_which_level_somebody_approved(gateway: Gateway)
     request = await gateway.ask("wire", WIRE)
     assert (await gateway.decide(request, who=RITA, typed="400")).status_code == 200
     first, *_, last = await told(gateway, request)
-    assert first.endswith("the rule wire asks people about it at L2 (first_payee)")
+    assert first.endswith("the rule wire asks people about it at L2 (First payment to them)")
     assert last == f"{RITA} approved on api at L2; that was enough"
 
 
