@@ -63,6 +63,7 @@ class ConsultByClick:
         if not isinstance(known, Recognised):
             return Received(outcome=known)
         request, pressed, action = known.request, known.pressed, sealed.action
+        channel = pressed.channel  # as this person reads it
         if request.status.final or known.now >= request.expires_at:
             over = carry_out(tx, request, advance(request, DeadlinePassed(), now=known.now))
             return Received(outcome=pressed.showing(over).standing())

@@ -16,10 +16,10 @@ from app.domain.text.visible import visible
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.storage.requests.seen_before import seen_before, was_seen
-from app.usecases.cards.compose import labels_of
+from app.usecases.cards.compose import labels_of, to_person
 from app.usecases.cards.secret_texts import without_secrets
 from app.usecases.clicks.pressed import Received, refusal
-from app.usecases.clicks.recognise import Recognised, recognise
+from app.usecases.clicks.recognise import Recognised, recognise, spoken_to
 from app.usecases.deciding.edit import ATTEMPTS, Edition, EditMade, EditRefused, approve_as_it_is, may_edit
 
 if TYPE_CHECKING:
@@ -58,29 +58,32 @@ class EditByClick:
 
     async def __call__(self, org: str, channel: Channel, click: Click, sealed: SealedClick, /) -> Received:
         """Carry a click out. Raises UnavailableError when nothing could be recorded."""
+        reader = channel
         for _ in range(ATTEMPTS):
             begun = await self._store.write(lambda tx: self._begin(tx, channel, click, sealed), org=org)
             if isinstance(begun, Received):
                 return begun
+            reader = to_person(channel, self._book.current(org).policy, begun.edition.by)
             try:
                 judged = await self._edit.judged(begun.request, begun.edition)
             except (InvalidError, ConflictError) as error:
-                sentence = say(channel.language, "click.edit_refused", why=visible(error.detail))
+                sentence = say(reader.language, "click.edit_refused", why=visible(error.detail))
                 return Received(outcome=ClickOutcome(result=ClickResult.RETRY, sentence=sentence))
             wanted = _Wanted(digest=begun.request.digest, judged=judged)
             received = await self._write(org, channel, click, sealed, wanted)
             if received is not None:
                 return received
-        return Received(outcome=refusal(channel, "edit_again", ClickResult.RETRY))
+        return Received(outcome=refusal(reader, "edit_again", ClickResult.RETRY))
 
     def _begin(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick) -> _Begun | Received:
-        if was_seen(tx, channel.name, click.event_key):
-            return Received(outcome=refusal(channel, "done_before", ClickResult.ALREADY))
         policy = self._book.current(tx.org).policy
+        if was_seen(tx, channel.name, click.event_key):
+            reader = spoken_to(tx, channel, click, policy)
+            return Received(outcome=refusal(reader, "done_before", ClickResult.ALREADY))
         known = recognise(tx, channel, click, sealed, policy=policy, seals=self._seals)
         if not isinstance(known, Recognised):
             return Received(outcome=known)
-        request = known.request
+        request, channel = known.request, known.pressed.channel
         refused = may_edit(tx, request, known.now, policy, person=known.person, evidence=known.evidence)
         if refused is not None:
             return _refused(known, refused)

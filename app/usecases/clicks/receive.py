@@ -84,6 +84,7 @@ class Receive:
         known = recognise(tx, channel, click, sealed, policy=policy, seals=self._seals)
         if not isinstance(known, Recognised):
             return Received(outcome=known)
+        channel = known.pressed.channel  # as this person reads it
         if sealed.action is Action.WITHDRAW:
             return Received(outcome=_withdraw(tx, channel, click, known))
         verdict = Verdict(sealed.action.value)

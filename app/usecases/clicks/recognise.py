@@ -75,13 +75,13 @@ def recognise(
     evidence = _evidence(channel, click)
     if sealed.key_id not in seals.key_ids:  # before any row is looked at: they may be sealed with that key as well
         tx.append(refused_click(evidence, why="other_secret", person=None))
-        return refusal(channel, "other_secret", ClickResult.REFUSED)
+        return refusal(spoken_to(tx, channel, click, policy), "other_secret", ClickResult.REFUSED)
     delivery = find_by_handle(tx, sealed.handle)
     held = lock_to_claim(tx, delivery.request_id) if delivery else None
     if delivery is None or held is None:
         why = "unsealed" if delivery is not None and delivery.request_id in tx.refused else "stale"
         tx.append(refused_click(evidence, why=why, person=None))
-        return refusal(channel, why, ClickResult.REFUSED)
+        return refusal(spoken_to(tx, channel, click, policy), why, ClickResult.REFUSED)
     request, now = held.request, held.now
     pressed = PressedCard(
         request=request,
@@ -103,7 +103,7 @@ def recognise(
     except _Refused as refused:
         if refused.record:
             tx.append(refused_click(evidence, why=refused.key, person=refused.person), request_id=request.id)
-        return refusal(channel, refused.key, refused.result)
+        return refusal(spoken_to(tx, channel, click, policy), refused.key, refused.result)
     seen = replace(evidence, card_revision=delivery.revision, shown_at=delivery.posted_at)
     return Recognised(pressed=pressed, person=person, now=now, evidence=seen)
 
@@ -112,6 +112,11 @@ def person_of_account(tx: Tx, channel: Channel, account_id: str) -> str | None:
     """Return the person behind an account that somebody named; None: nobody, several, or not one that may decide."""
     known = list_by_account(tx, channel.name, account_id)
     return known[0].person if len(known) == 1 and known[0].account.status is AccountStatus.ACTIVE else None
+
+
+def spoken_to(tx: Tx, channel: Channel, click: Click, policy: Policy) -> Channel:
+    """Return the channel as whoever pressed reads it, also where the press counts for nothing."""
+    return to_person(channel, policy, person_of_account(tx, channel, click.account_id))
 
 
 def _evidence(channel: Channel, click: Click) -> Evidence:

@@ -9,6 +9,7 @@ from app.domain.text.visible import visible
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.usecases.asking.reopen import AskedAgain, Expired, as_it_stands, expired
+from app.usecases.cards.compose import to_person
 from app.usecases.clicks.pressed import Received
 from app.usecases.clicks.recognise import Recognised, recognise
 from app.usecases.voters.may_ask_for import may_ask_for
@@ -37,7 +38,8 @@ class ReopenClick:
         found = await self._store.write(lambda tx: self._pressed(tx, channel, click, sealed), org=org)
         if isinstance(found, Received):
             return found
-        return Received(outcome=_told(channel, await self._reopen.again(found)))
+        again = await self._reopen.again(found)
+        return Received(outcome=_told(to_person(channel, self._book.current(org).policy, found.person), again))
 
     def _pressed(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick) -> Expired | Received:
         policy = self._book.current(tx.org).policy

@@ -39,6 +39,7 @@ class ReviewClick:
         known = recognise(tx, channel, click, sealed, policy=policy, seals=self._seals)
         if not isinstance(known, Recognised):
             return Received(outcome=known)
+        channel = known.pressed.channel  # as this person reads it
         if not may_look(known.request, policy, known.person, now=known.now):
             return Received(outcome=known.refuse(tx, "no_view"))
         if policy.url is None:

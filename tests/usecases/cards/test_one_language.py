@@ -160,6 +160,27 @@ async def test_a_toast_is_in_the_language_of_whoever_pressed_and_the_card_in_the
 
 
 @requirement("F-71")
+async def test_whatever_a_press_is_answered_is_in_the_language_of_whoever_pressed(gateway: Gateway) -> None:
+    await chinese(gateway, ("org: acme\n", "org: acme\nurl: https://assent.example\n"))
+    card = gateway.card(await gateway.ask())
+
+    async def answered(click: Click) -> str:
+        return str(((await gateway.send(click)).body or {})["sentence"])
+
+    for account, is_theirs in (("U_ALICE", lambda said: not _HAN.search(said)), ("U_BOB", _HAN.search)):
+        use, press = gateway.platform.use, gateway.platform.press
+        said = [
+            await answered(use(card, account, "review")),
+            await answered(use(card, account, "ask")),
+            await answered(use(card, account, "hand_over")),
+            await answered(press(card, account, "deny", reason=" ")),
+            await answered(press(card, account, "approve", chat_id="C9")),
+        ]
+        assert len(set(said)) == len(said)
+        assert [each for each in said if not is_theirs(each)] == []
+
+
+@requirement("F-71")
 @pytest.mark.parametrize(
     ("stored", "read"),
     [
