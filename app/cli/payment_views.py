@@ -162,6 +162,7 @@ def _tier_told(tier: Tier) -> str:
 
 
 def _asking_told(asking: Asking) -> str:
+    asking = asking.as_it_holds
     who = ", then ".join(f"{stage.need} of {', '.join(stage.of)}" for stage in asking.stages)
     standing = f"; standing approvals {standing_told(asking.standing)}" if asking.standing else ""
     session = f"; for a session, beside an approval, {session_told(asking.session)}" if asking.session else ""

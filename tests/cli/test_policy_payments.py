@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.cli.main import app
 from app.domain.trail.audit import Kind, Record
 from tests.cli.test_policy import run
+from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import ACME, PAY, SECRET
 from tests.requirements import requirement
 
@@ -66,11 +68,12 @@ def explained(rules: Path, arguments: str, tool: str = "pay") -> dict[str, Any]:
 
 
 def test_an_explanation_has_the_tier_the_level_and_what_counts_the_payment(rules: Path) -> None:
+    rules.write_text(RULES.replace("assurance: L3,", "assurance: L2,"))
     told = explained(rules, paid("100.01"))
     assert (told["decision"], told["rule"], told["tier"]) == ("ask", "paying", 2)
     assert told["payments"] == [{"amount": "100.01", "currency": "CNY", "payee": "Acme"}]
     assert (told["totals"], told["budgets"], told["step_up"]) == ({"CNY": "100.01"}, ["day", "rate"], ["first_payee"])
-    assert told["asks"]["assurance"] == "L3"
+    assert told["asks"]["assurance"] == "L2"
     assert told["asks"]["standing"] == {
         "lasts_seconds": 43_200,
         "uses": 3,
@@ -79,6 +82,22 @@ def test_an_explanation_has_the_tier_the_level_and_what_counts_the_payment(rules
         "same": ["payee"],
     }
     assert "DE02-SECRET" not in json.dumps(told)
+
+
+def told_by_check(rules: Path) -> str:
+    return CliRunner().invoke(app, ["config", "check", "-c", str(rules)]).stdout
+
+
+def test_no_standing_approval_is_told_of_where_a_second_factor_is_taken_whatever_the_file_says(rules: Path) -> None:
+    asks = explained(rules, paid("100.01"))["asks"]
+    assert (asks["assurance"], asks["standing"], asks["session"]) == ("L3", None, None)
+    lines = run("explain", "--tool", "pay", "--args", paid("100.01"), "-c", str(rules)).stdout
+    assert lines.endswith("  assurance: L3\n")
+    checked = told_by_check(rules)
+    assert "up to CNY 1000: ask 1 of finance at L3\n" in checked
+    assert "standing" not in checked
+    rules.write_text(RULES.replace("assurance: L3,", "assurance: L2,"))
+    assert "ask 1 of finance at L2; standing approvals for 12h at most" in told_by_check(rules)
 
 
 def test_an_allowed_payment_is_told_with_its_tier_as_well(rules: Path) -> None:
@@ -103,6 +122,7 @@ def test_a_call_that_pays_nothing_has_no_word_about_payments(rules: Path) -> Non
 
 
 def test_the_same_in_sentences_says_that_the_database_is_not_looked_at(rules: Path) -> None:
+    rules.write_text(RULES.replace("assurance: L3,", "assurance: L2,"))
     lines = run("explain", "--tool", "pay", "--args", paid("100.01"), "-c", str(rules)).stdout.splitlines()
     at = lines.index("what it pays: CNY 100.01 to Acme")
     assert lines[at + 1 : at + 6] == [
@@ -114,7 +134,7 @@ def test_the_same_in_sentences_says_that_the_database_is_not_looked_at(rules: Pa
     ]
     standing = "for 12h at most, 3 uses, up to CNY 300 each, CNY 500 in all, with the same payee"
     assert lines[-2:] == [
-        "  assurance: L3",
+        "  assurance: L2",
         f"  a standing approval may be made: {standing}",
     ]
 

@@ -66,6 +66,11 @@ class Asking:
         return replace(self, standing=None, session=None)
 
     @property
+    def as_it_holds(self) -> Asking:
+        """The same as it is told: what takes a second factor is not permitted beforehand, whatever the file says."""
+        return self if self.assurance.on_cards else self.each_time
+
+    @property
     def by_one_click(self) -> bool:
         """Whether one person's click decides: one stage that needs one, and no second factor."""
         return self.assurance < Assurance.L3 and len(self.stages) == 1 and self.stages[0].need == 1

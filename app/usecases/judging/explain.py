@@ -118,7 +118,7 @@ def _flags(loaded: LoadedPolicy, call: ToolCall, tool: Tool) -> list[Wish]:
 
 
 def _explained(loaded: LoadedPolicy, call: ToolCall, ruling: Ruling, now: datetime) -> Explanation:
-    asking = ruling.asking if isinstance(ruling, Ask) else None
+    asking = ruling.asking.as_it_holds if isinstance(ruling, Ask) else None
     voters = voters_for(call, asking.stages, loaded.policy, now=now) if asking else None
     return Explanation(
         call=call,
