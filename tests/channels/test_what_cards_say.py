@@ -97,8 +97,8 @@ def test_by_how_much_a_budget_is_exceeded_is_computed(platform_name: str, langua
     alone = dataclasses.replace(exhibit, request=replace(exhibit.request, cautions=(over,)))
     _, above, _ = drawn(platform_name, card_on(platform_name, alone, language))
     told = {
-        Language.EN: "78,000 CNY over budget agent-day: 18,000 of 20,000 used",
-        Language.ZH: "超出预算 agent-day 78,000 ",
+        Language.EN: "¥78,000.00 CNY over budget agent-day: 18,000.00 of 20,000.00 asked for or paid",
+        Language.ZH: "超出预算 agent-day ¥78,000.00 ",
     }[language]
     assert told in above
 

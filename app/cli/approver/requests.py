@@ -11,6 +11,7 @@ import typer
 from msgspec import Struct
 
 from app.domain.request.action import VERBS, Verb
+from app.domain.text.language import Language
 
 # Everything else is imported where it runs: `assent check` stands in people's hooks and CI, and must start at once.
 if TYPE_CHECKING:
@@ -288,15 +289,17 @@ def _paid(request: Shown) -> list[str]:
     """Say each payment, exactly, and what several come to."""
     from decimal import Decimal
 
+    from app.domain.money.amounts import with_currency
+
     sums: dict[str, Decimal] = {}
     told: list[str] = []
     for each in request["payments"]:
         currency, reference = each["currency"], each["reference"]
         sums[currency] = sums.get(currency, Decimal(0)) + Decimal(each["amount"])
         more = f", reference {_value(reference)}" if reference is not None else ""
-        told.append(f"{clean(each['amount'])} {clean(currency)} → {_value(each['payee'])}{more}")
+        told.append(f"{clean(with_currency(each['amount'], currency, Language.EN))} → {_value(each['payee'])}{more}")
     if len(told) > 1:
-        told.append("in all " + " + ".join(f"{total:f} {clean(currency)}" for currency, total in sums.items()))
+        told.append("in all " + " + ".join(clean(with_currency(f"{sums[code]:f}", code, Language.EN)) for code in sums))
     return told
 
 

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from app.domain.card.shown_call import ShownCall, texts_in
-from app.domain.money.amounts import has_too_many_decimals
+from app.domain.money.amounts import digits_text, has_too_many_decimals, with_currency
 from app.domain.money.payment import plain
 from app.domain.request.caution import CautionKind
 from app.domain.text.lookalike import Look, find_lookalikes
-from app.domain.text.paths import money_text
 from app.domain.text.visible import on_one_line, visible
 from app.domain.words.say import say
 from app.domain.words.span_text import span_text
@@ -190,7 +189,7 @@ def _duplicate(values: Mapping[str, str], language: Language) -> str:
     return _say(
         language,
         key,
-        amount=f"{money_text(values['amount'])} {values['currency']}",
+        amount=with_currency(values["amount"], values["currency"], language),
         payee=values["payee"],
         reference=_say(language, "duplicate.reference", reference=reference) if reference else "",
         at=values.get("at", ""),
@@ -199,10 +198,12 @@ def _duplicate(values: Mapping[str, str], language: Language) -> str:
 
 def _over_budget(values: Mapping[str, str], language: Language) -> str:
     kind = next((kind for named, kind in _OF_BUDGETS if named in values), ".untold")
-    told = {name: money_text(value) or on_one_line(value) for name, value in values.items()}
+    currency = values.get("currency", "")
+    told = {name: digits_text(value, currency) or on_one_line(value) for name, value in values.items()}
     told["payee"] = _say(language, "over_budget.payee", payee=values["payee"]) if "payee" in values else ""
     told["budget"] = on_one_line(values["budget"])
-    told["over"] = _over(values)
+    over = _over(values)
+    told["over"] = with_currency(over, currency, language) if currency and over else over
     told["span"] = span_text(timedelta(seconds=int(values["span"])), language)
     return _say(language, f"over_budget{kind}", **told)
 
@@ -213,10 +214,9 @@ def _over(values: Mapping[str, str]) -> str:
     if used is None or limit is None:
         return ""
     try:
-        over = plain(Decimal(used) + Decimal(values["adds"]) - Decimal(limit))
+        return plain(Decimal(used) + Decimal(values["adds"]) - Decimal(limit))
     except ArithmeticError:
         return "?"
-    return money_text(over) or over
 
 
 def _say(language: Language, key: str, **values: object) -> str:

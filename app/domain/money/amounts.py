@@ -79,16 +79,30 @@ def amount_text(value: JsonValue, code: JsonValue, language: Language) -> str | 
     not know, in any other spelling than its capital code, is no currency: the bare number is returned. None for what
     is no exact amount.
     """
+    number = digits_text(value, code)
+    currency = CURRENCIES.get(code) if isinstance(code, str) else None
+    if number is None or currency is None:
+        return number
+    digits = number.removeprefix("-")
+    name = currency.name_zh if language is Language.ZH else code
+    return f"{'-' if digits != number else ''}{currency.sign}{digits} {name}"
+
+
+def digits_text(value: JsonValue, code: JsonValue) -> str | None:
+    """Write an amount as `amount_text` does, without what stands around the number."""
     number = money_text(value)
     currency = CURRENCIES.get(code) if isinstance(code, str) else None
     if number is None or currency is None:
         return number
     whole, _, fraction = number.partition(".")
     fraction = fraction.ljust(currency.minor, "0")
-    number = f"{whole}.{fraction}" if fraction else whole
-    digits = number.removeprefix("-")
-    name = currency.name_zh if language is Language.ZH else code
-    return f"{'-' if digits != number else ''}{currency.sign}{digits} {name}"
+    return f"{whole}.{fraction}" if fraction else whole
+
+
+def with_currency(value: str, code: str, language: Language) -> str:
+    """Write an amount with its currency, also one that no table knows: ``12,000.00 QQQ``."""
+    shown = amount_text(value, code, language) or value
+    return shown if code in CURRENCIES else f"{shown} {code}"
 
 
 def has_too_many_decimals(value: JsonValue, code: JsonValue) -> bool:

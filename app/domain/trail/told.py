@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from app.domain.money.amounts import CURRENCIES, amount_text
 from app.domain.text.language import Language
 from app.domain.trail.alarms import Cause
 from app.domain.trail.audit import Kind
@@ -108,7 +109,7 @@ def told(
     unasked = record.kind is Kind.APPROVED and "allowed_by" in facts  # no person gave this approval
     if unasked:
         facts["reason"] = reason_in(facts["reason"], language, ())
-    _add_phrases(facts, record, _PHRASES[language], shown)
+    _add_phrases(facts, record, language, shown)
     sentence = record.kind.en if language is Language.EN else record.kind.zh
     if unasked:
         by, _, facts["name"] = facts["allowed_by"].partition(":")
@@ -123,8 +124,9 @@ def way_told(name: str, language: Language) -> str:
     return en if language is Language.EN else zh
 
 
-def _add_phrases(facts: _Facts, record: Record, phrases: Mapping[str, str], shown: Callable[[object], str]) -> None:
+def _add_phrases(facts: _Facts, record: Record, language: Language, shown: Callable[[object], str]) -> None:
     """Add what is said only of some events; "" where it does not apply."""
+    phrases = _PHRASES[language]
 
     def phrase(name: str, *, there: bool = True) -> str:
         return phrases[name].format_map(facts) if there else ""
@@ -142,7 +144,9 @@ def _add_phrases(facts: _Facts, record: Record, phrases: Mapping[str, str], show
     if isinstance(bound, dict):
         payment = cast("Mapping[str, object]", bound)  # the trail's own JSON: `bound_facts` writes it
         totals = cast("Mapping[str, str]", payment["totals"])
-        facts["sums"] = " + ".join(f"{shown(currency)} {shown(amount)}" for currency, amount in totals.items())
+        known = {code: amount_text(amount, code, language) for code, amount in totals.items() if code in CURRENCIES}
+        sums = [known.get(code) or f"{shown(code)} {shown(amount)}" for code, amount in totals.items()]
+        facts["sums"] = " + ".join(sums)
         facts["payees"] = _text(payment["payees"], shown)
     facts["payment"] = phrase("payment", there="sums" in facts)
     proof = record.facts.get("requester_proof")

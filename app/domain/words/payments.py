@@ -18,10 +18,10 @@ EN: Mapping[str, str] = {
     "caution.duplicate.allowed": "Looks like a duplicate: {amount} to {payee}{reference} was let through unasked on {at}; "
     "whether it was paid is not known.",
     "caution.duplicate.reference": ", reference {reference},",
-    "caution.over_budget": "{over} {currency} over budget {budget}{payee}: {spent} of {limit} used in {span}, "
+    "caution.over_budget": "{over} over budget {budget}{payee}: {spent} of {limit} asked for or paid in {span}, "
     "this adds {adds}.",
-    "caution.over_budget.count": "{over} over budget {budget}{payee}: {made} of {count} payments made in {span}, this "
-    "adds {adds}.",
+    "caution.over_budget.count": "{over} over budget {budget}{payee}: {made} of {count} payments asked for or made "
+    "in {span}, this adds {adds}.",
     "caution.over_budget.currency": "Over budget {budget}{payee}: it has no limit for {currency}.",
     "caution.over_budget.untold": "Over budget {budget}.",
     "caution.over_budget.payee": " for {payee}",
@@ -55,9 +55,8 @@ ZH: Mapping[str, str] = {
     "caution.duplicate.paid": "疑似重复付款：{at} 已支付过 {amount} 给 {payee}{reference}。",
     "caution.duplicate.allowed": "疑似重复付款：{at} 已直接放行 {amount} 付给 {payee}{reference}，是否付出未知。",
     "caution.duplicate.reference": "（单号 {reference}）",
-    "caution.over_budget": "超出预算 {budget}{payee} {over} {currency}：{span}内已用 {spent} / {limit}，"
-    "本次再加 {adds}。",
-    "caution.over_budget.count": "超出预算 {budget}{payee} {over} 笔：{span}内已有 {made} / {count} 笔，"
+    "caution.over_budget": "超出预算 {budget}{payee} {over}：{span}内已申请或已付 {spent} / {limit}，本次再加 {adds}。",
+    "caution.over_budget.count": "超出预算 {budget}{payee} {over} 笔：{span}内已申请或已付 {made} / {count} 笔，"
     "本次再加 {adds} 笔。",
     "caution.over_budget.currency": "超出预算 {budget}{payee}：未设 {currency} 的限额。",
     "caution.over_budget.untold": "超出预算 {budget}。",

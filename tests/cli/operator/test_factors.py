@@ -112,7 +112,7 @@ async def test_an_approval_at_l3_shows_the_payment_and_asks_for_the_amount_and_t
     for told in (
         "WARNING",
         "Nobody here has paid Acme 0 before.",
-        "80000.5 CNY → Acme 0, reference INV-1",
+        "¥80,000.50 CNY → Acme 0, reference INV-1",
         "your second factor (L3)",
         request["code"],
     ):

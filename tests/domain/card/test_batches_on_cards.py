@@ -174,9 +174,9 @@ def test_what_speaks_against_a_call_stands_before_every_other_warning() -> None:
         "New bank details of Acme Ltd: …0815, last time …4711.",
         "New bank details for Acme Ltd: nobody here has paid into this account before.",
         "Nobody here has paid Globex before. And 3 more of this kind.",
-        "Looks like a duplicate: 1,200 EUR to Acme Ltd, reference INV-7, was paid on 2026-02-27 10:00.",
-        "3,000 CNY over budget agent-day: 18,000 of 20,000 used in 1 d, this adds 5,000.",
-        "1 over budget five for Globex: 5 of 5 payments made in 1 h, this adds 1.",
+        "Looks like a duplicate: €1,200.00 EUR to Acme Ltd, reference INV-7, was paid on 2026-02-27 10:00.",
+        "¥3,000.00 CNY over budget agent-day: 18,000.00 of 20,000.00 asked for or paid in 1 d, this adds 5,000.00.",
+        "1 over budget five for Globex: 5 of 5 payments asked for or made in 1 h, this adds 1.",
         "Over budget five: it has no limit for USD.",
         "This was asked outside of working hours.",
     )
@@ -191,7 +191,10 @@ def test_what_speaks_against_a_call_stands_before_every_other_warning() -> None:
 def test_every_caution_is_said_in_chinese_too() -> None:
     shown = card(a_batch(cautions=ALL), terms(language=Language.ZH))
     assert shown.warnings[0] == "Acme Ltd 的收款账户有变：本次 …0815，上次 …4711。"
-    assert shown.warnings[4] == "超出预算 agent-day 3,000 CNY：1 天内已用 18,000 / 20,000，本次再加 5,000。"
+    assert (
+        shown.warnings[4]
+        == "超出预算 agent-day ¥3,000.00 人民币：1 天内已申请或已付 18,000.00 / 20,000.00，本次再加 5,000.00。"
+    )
     assert facts(shown)["3 笔合计"] == "¥30.50 人民币 + €1,200.01 欧元"
 
 

@@ -119,9 +119,11 @@ def _vote(verdict: str, **facts: object) -> Record:
                     "stages": [{}],
                 },
             ),
-            ("Bob asked for pay (CNY 4 + EUR 5 to X, Y); the rule dear asks people about it at L2 "
-            "(First payment to them)"),
-            "Bob 请求调用 pay（CNY 4 + EUR 5，付给 X, Y）；规则 dear 要求人工审批（L2）（首次付款）",
+            (
+                "Bob asked for pay (¥4.00 CNY + €5.00 EUR to X, Y); the rule dear asks people about it at L2 "
+                "(First payment to them)"
+            ),
+            "Bob 请求调用 pay（¥4.00 人民币 + €5.00 欧元，付给 X, Y）；规则 dear 要求人工审批（L2）（首次付款）",
         ),
         (
             Record(kind=Kind.CREATED, actor="agent:a", facts={"tool": "pay", "rule": "dear", "stages": []}),

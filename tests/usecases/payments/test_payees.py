@@ -135,7 +135,7 @@ async def test_the_same_payment_again_is_warned_of_with_the_earlier_one(
         await ran(g, first)
         await g.advance(timedelta(days=10) - timedelta(seconds=1))
         again = await asked(g, payment("1200.00", "Acme Ltd", reference="inv 7"))
-        told = "Looks like a duplicate: 1,200 EUR to Acme Ltd, reference inv 7, was paid on 2026-03-01 10:00"
+        told = "Looks like a duplicate: €1,200.00 EUR to Acme Ltd, reference inv 7, was paid on 2026-03-01 10:00"
         assert cautions(g, again) == [f"{told}."]
         assert first["id"] in [fact.value for fact in g.card(again).card.details]
         for other in (
@@ -145,7 +145,7 @@ async def test_the_same_payment_again_is_warned_of_with_the_earlier_one(
         ):
             assert cautions(g, await asked(g, other)) == []
         unnamed = cautions(g, await asked(g, payment("1200")))
-        assert unnamed[0].startswith("Looks like a duplicate: 1,200 EUR to Acme Ltd was asked for on 2026-03-11")
+        assert unnamed[0].startswith("Looks like a duplicate: €1,200.00 EUR to Acme Ltd was asked for on 2026-03-11")
         await g.advance(timedelta(days=11))
         assert cautions(g, await asked(g, payment("1200", reference="INV-7"))) == []
 
@@ -176,7 +176,7 @@ async def test_a_payment_that_is_twice_in_one_call_is_warned_of(
         item = {"payee": "Acme Ltd", "amount": "5", "currency": "EUR", "reference": "R"}
         batch = await asked(g, {"run": "may", "items": [item, {**item, "reference": "S"}, item]}, tool="payroll")
         assert cautions(g, batch) == [
-            "Looks like a duplicate: 5 EUR to Acme Ltd, reference R, is twice in this call.",
+            "Looks like a duplicate: €5.00 EUR to Acme Ltd, reference R, is twice in this call.",
         ]
 
 
@@ -208,7 +208,7 @@ async def test_what_warns_most_stands_first_and_much_of_a_kind_is_counted(
             "Nobody here has paid New 1 before.",
             "Nobody here has paid New 2 before.",
             "Nobody here has paid New 3 before. And 3 more of this kind.",
-            "6 over budget two: 0 of 2 payments made in 1 h, this adds 8.",
+            "6 over budget two: 0 of 2 payments asked for or made in 1 h, this adds 8.",
             "This was asked outside of working hours.",
         ]
 

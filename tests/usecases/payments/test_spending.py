@@ -227,7 +227,7 @@ async def test_what_is_over_a_budget_takes_one_level_more_and_says_so_on_the_car
         asked = (await submit(g, payment("1500.50")))["request"]
         await g.quiet()
         assert cautions(g, asked) == [
-            "1,300.5 EUR over budget agent-day: 800 of 1,000 used in 1 d, this adds 1,500.5.",
+            "€1,300.50 EUR over budget agent-day: 800.00 of 1,000.00 asked for or paid in 1 d, this adds 1,500.50.",
         ]
         [row] = g.rows(f"SELECT assurance, cautions FROM requests WHERE id = '{asked['id']}'")
         assert row["assurance"] == "L2"
@@ -267,7 +267,9 @@ async def test_a_payment_changed_upwards_is_weighed_anew_and_its_own_place_is_no
         assert (over["state"], row["assurance"]) == ("pending", "L2")
         assert over["digest"] != within["digest"]
         await g.quiet()
-        assert cautions(g, asked)[0].startswith("0.01 EUR over budget agent-day: 0 of 5,000 used in 1 d")
+        assert cautions(g, asked)[0].startswith(
+            "€0.01 EUR over budget agent-day: 0.00 of 5,000.00 asked for or paid in 1 d"
+        )
         await edit(g, over, amount="100")
         [row] = g.rows("SELECT assurance FROM requests")
         assert row["assurance"] == "L2"  # the rules would allow it by themselves: what it took so far stays

@@ -34,7 +34,8 @@ async def told(g: Gateway, request: dict[str, Any]) -> list[str]:
 async def test_the_trail_says_how_much_to_whom_and_what_spoke_against_it(gateway: Gateway) -> None:
     request = await gateway.ask("wire", {**WIRE, "payee": "New & Co\nLtd"})
     assert (await told(gateway, request))[0] == (
-        r"agent:shop asked for wire (CNY 400 to New & Co\nLtd); the rule wire asks people about it (First payment to them)"
+        r"agent:shop asked for wire (\xa5400.00 CNY to New & Co\nLtd); the rule wire asks people about it "
+        "(First payment to them)"
     )
 
 
@@ -55,7 +56,7 @@ async def test_the_trail_never_says_that_people_are_asked_where_nobody_is(gatewa
     await standing(gateway, base)
     under = (await submit(gateway, "wire", {**WIRE, "amount": "5"}))["request"]
     lines = await told(gateway, under)
-    assert lines[0] == "agent:shop asked for wire (CNY 5 to Acme Ltd); the rule wire asks nobody"
+    assert lines[0] == "agent:shop asked for wire (¥5.00 CNY to Acme Ltd); the rule wire asks nobody"
     assert "asks people" not in " ".join(lines)
     await break_glass(gateway)
     glass = (await submit(gateway))["request"]
