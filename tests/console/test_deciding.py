@@ -36,10 +36,12 @@ async def test_what_is_approved_on_the_page_is_recorded_as_any_approval_and_read
     assert gateway.trail(request)[-1][0] in {"request.approved", "card.retired"}
     page = (await visitor.look(request)).text
     assert "Approved by Alice" in page
-    assert "<form" not in page
+    assert 'value="approve"' not in page
     assert "approved on the console" in page
     assert (await gateway.claim(request)).status_code == 200
-    assert "Running now" in (await visitor.look(request)).text
+    page = (await visitor.look(request)).text
+    assert "Running now" in page
+    assert "<form" not in page
     assert (await gateway.verify())[1] is None
 
 
@@ -137,6 +139,43 @@ async def test_a_vote_can_be_taken_back_while_it_waits(gateway: Gateway, visitor
     assert "You approved this. It waits for others." in page
     assert (await press(visitor, request, "withdraw", page)).status_code == 303
     assert "0 of 2 approvals" in (await visitor.look(request)).text
+
+
+async def test_an_approval_is_taken_back_until_it_is_claimed_and_nothing_runs(either_gateway: Gateway) -> None:
+    gateway, visitor, of_bob = either_gateway, Visitor(gateway=either_gateway), Visitor(gateway=either_gateway)
+    request, other = await gateway.ask(), await gateway.ask(arguments={"payee": "B", "amount": 2})
+    await press(visitor, request, "approve", await visitor.visit(request))
+    assert 'value="withdraw"' not in await of_bob.visit(request, who=BOB)  # it is not his
+    assert (await press(of_bob, request, "withdraw", (await visitor.look(request)).text)).status_code == 409
+    page = (await visitor.look(request)).text
+    assert "you can stop it here" in page
+    for _ in range(2):  # the answer to the first was lost
+        assert (await press(visitor, request, "withdraw", page)).status_code == 303
+    assert "took it back" in (await visitor.look(request)).text
+    refused = await gateway.claim(request)
+    assert (refused.status_code, refused.json()["state"]) == (409, "lapsed")
+    assert gateway.trail(request)[-1][0] in {"grant.revoked", "card.retired"}
+    assert [row["status"] for row in gateway.rows("SELECT status FROM grants")] == ["revoked"]
+    await press(visitor, other, "approve", await visitor.visit(other))
+    page = (await visitor.look(other)).text
+    assert (await gateway.claim(other)).status_code == 200
+    late = await press(visitor, other, "withdraw", page)
+    assert (late.status_code, "it can no longer be stopped here" in late.text) == (409, True)
+    assert (await gateway.read(other))["state"] == "executing"
+    assert (await gateway.verify())[1] is None
+
+
+async def test_a_program_takes_its_persons_approval_back_by_the_api(gateway: Gateway) -> None:
+    request = await gateway.ask()
+    said = {"verdict": "approve", "digest": request["digest"]}
+    path = f"/v1/requests/{request['id']}/decisions"
+    assert (await gateway.call("POST", path, said, who="alice@acme.example")).status_code == 200
+    taken = {**said, "verdict": "withdraw"}
+    assert (await gateway.call("POST", path, taken, who=BOB)).status_code == 409
+    answer = await gateway.call("POST", path, taken, who="alice@acme.example")
+    assert (answer.status_code, answer.json()["state"]) == (200, "lapsed")
+    assert "alice@acme.example" not in answer.json()["message"]
+    assert (await gateway.call("POST", path, taken, who="alice@acme.example")).status_code == 409
 
 
 async def test_what_asks_for_time_to_be_read_is_approved_only_after_it_was_on_the_screen_that_long(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 import pytest
 
+from app.domain.card.own_approval import approval_told
+from app.domain.text.language import Language
+from app.storage.requests.requests import find_request
 from tests.fixtures.review_visits import URL, Visitor, press, sentence
-from tests.fixtures.second_factors import ALICE, BOB, STEPS_UP, asked, enrolled
+from tests.fixtures.second_factors import ALICE, BOB, STEPS_UP, asked, enrolled, forward
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -85,3 +89,29 @@ async def test_the_card_of_what_no_click_approves_leads_to_the_page_that_does(
     given = {"typed": request["code"], "totp": phone.next(gateway)}
     assert (await press(visitor, request, "approve", page, **given)).status_code == 303
     assert (await gateway.read(request))["state"] == "approved"
+
+
+async def test_the_notice_of_an_approval_says_what_still_stops_it_and_that_does(
+    gateway: Gateway, visitor: Visitor
+) -> None:
+    phone = await enrolled(gateway)
+    said = {
+        "": f"take it back at once on {URL}/r/",
+        "claim": "can no longer be stopped here",
+        "back": "It will not run",
+    }
+    for number, (then, told) in enumerate(said.items()):
+        forward(gateway)
+        request = await asked(gateway, "L3", number)
+        given = {"typed": request["code"], "totp": phone.next(gateway)}
+        await press(visitor, request, "approve", await visitor.visit(request), **given)
+        page = (await visitor.look(request)).text
+        assert "Take my approval back" in page
+        if then == "claim":
+            assert (await gateway.claim(request)).status_code == 200
+            assert "Take my approval back" not in (await visitor.look(request)).text
+        if then == "back":
+            assert (await press(visitor, request, "withdraw", page)).status_code == 303
+        now = await gateway.container.store.read(lambda tx, of=request["id"]: find_request(tx, of), org="acme")
+        assert now is not None
+        assert told in str(approval_told(now, ALICE, Language.EN, UTC, page=f"{URL}/r/{now.id}"))

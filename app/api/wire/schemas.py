@@ -130,8 +130,9 @@ class Submission(CallBody, HeldBody, defer_build=False):
 class Decision(_Wire, defer_build=False):
     """An approver's verdict on exactly what `digest` names. The person is the one whose key it is.
 
-    `withdraw` takes one's own vote back, while the request waits. `approve` with `arguments` (all of them; a masked one
-    stays as it is) changes the call: it then has another digest, and needs the approvals that the changed call needs.
+    `withdraw` takes one's own vote back while the request waits, or one's approval until it is claimed, which revokes
+    it. `approve` with `arguments` (all of them; a masked one stays as it is) changes the call: it then has another
+    digest, and needs the approvals that the changed call needs.
     What an approval above L1 takes (`assurance` of the request) is `typed`, and from L3 on `totp` as well; both are
     ignored where the verdict is no approval.
     """

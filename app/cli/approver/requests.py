@@ -155,7 +155,7 @@ def show(
 
 @requests_app.command("withdraw")
 def withdraw(request_id: RequestId) -> None:
-    """Take your own vote back, while the request waits."""
+    """Take your own vote back while the request waits; your approval, until it is claimed."""
     open_desk().act(request_id, "decisions", verdict="withdraw")
 
 

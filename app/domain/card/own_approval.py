@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.card.card_for import instant_text
 from app.domain.request.decision import Verdict
-from app.domain.request.request import Status
+from app.domain.request.request import GrantStatus, Status
 from app.domain.words.say import say
 
 if TYPE_CHECKING:
@@ -40,5 +40,14 @@ def approval_told(
     if approval is None:
         return None
     at = instant_text(approval.at.replace(second=0, microsecond=0), zone)
-    key = f"approved.{'notice' if title is None else 'note'}{'.page' if page else ''}"
-    return say(language, key, at=at, title=title or "", page=page)
+    then = say(language, f"approved.then.{_then(request, page)}", page=page, request=request.id)
+    return say(language, f"approved.{'notice' if title is None else 'note'}", at=at, title=title or "", then=then)
+
+
+def _then(request: ConfirmationRequest, page: str) -> str:
+    """Name what can still be done about an approval, as the request stands when that is told."""
+    if request.execution is not None:
+        return "ran"
+    if request.grant is None or request.grant.status is not GrantStatus.ISSUED:
+        return "ended"
+    return "page" if page else "terminal"

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from app.domain.lifecycle.effect import RefreshCards, Wake
 from app.domain.lifecycle.lifecycle import SYSTEM, Refusal, Step, told
+from app.domain.request.decision import Verdict
 from app.domain.request.request import ConfirmationRequest, Execution, ExecutionStatus, Grant, GrantStatus, Status
 from app.domain.trail.audit import Kind, Record
 
@@ -103,6 +104,21 @@ def revoke(request: ConfirmationRequest, *, why: str, lost: Collection[str], now
         ),
         refusal=Refusal.REVOKED,
     )
+
+
+def may_take_back(request: ConfirmationRequest, person: str, *, now: datetime) -> bool:
+    """Say whether a person approved this, and nobody has claimed it yet: then they can still stop it."""
+    grant = request.grant
+    unspent = request.execution is None and grant is not None and grant.status is GrantStatus.ISSUED
+    approved = any(each.person == person and each.verdict is Verdict.APPROVE for each in request.decisions)
+    return unspent and approved and grant is not None and now < grant.not_after
+
+
+def take_back(request: ConfirmationRequest, person: str, *, now: datetime) -> Step:
+    """Revoke an approval that nobody has claimed, because one of those who gave it takes theirs back."""
+    if not may_take_back(request, person, now=now):
+        return Step(request=request, refusal=Refusal.SETTLED)
+    return replace(revoke(request, why=f"{person} took it back", lost=(person,), now=now, by=person), refusal=None)
 
 
 def report(

@@ -24,14 +24,16 @@ EN: Mapping[str, str] = {
     "withheld.L4.page": "No click approves this. It takes two people: each presses “{control}”, and approves it there "
     "with their second factor (L4). You can deny it here.",
     "approved.headline": "You approved this",
-    "approved.notice": "You approved this with your second factor at {at}. If that was not you, stop it at "
-    "once, in a terminal: assent pause. Or tell whoever runs the gateway.",
-    "approved.notice.page": "You approved this with your second factor at {at}. If that was not you, take it back "
-    "at once on {page}, and tell whoever runs the gateway.",
-    "approved.note.page": "You approved “{title}” with your second factor at {at}. If that was not you, take it "
-    "back at once on {page}, and tell whoever runs the gateway.",
-    "approved.note": "You approved “{title}” with your second factor at {at}. If that was not you, stop it at "
-    "once, in a terminal: assent pause. Or tell whoever runs the gateway.",
+    "approved.notice": "You approved this with your second factor at {at}. {then}",
+    "approved.note": "You approved “{title}” with your second factor at {at}. {then}",
+    "approved.then.page": "If that was not you, take it back at once on {page}: that stops it as long as it has not "
+    "been taken to be run. And tell whoever runs the gateway.",
+    "approved.then.terminal": "If that was not you, take it back at once, in a terminal: assent requests withdraw "
+    "{request}. That stops it as long as it has not been taken to be run. And tell whoever runs the gateway, who can "
+    "stop all that follows: assent pause.",
+    "approved.then.ran": "It has been taken to be run, and can no longer be stopped here. If that was not you, tell "
+    "whoever runs the gateway at once, who can stop all that follows: assent pause.",
+    "approved.then.ended": "It will not run: that approval is over. If it was not you, tell whoever runs the gateway.",
     "click.type_needed": "Nothing was recorded: type the code of the card, and then approve.",
     "click.wrong_code": "That is not what stands on the card. Tries left: {left}.",
     "click.looked_at": "That was looked at already, and it is not what stands on the card.",
@@ -58,12 +60,14 @@ ZH: Mapping[str, str] = {
     "withheld.L4.page": "点击不能批准此请求。需要两人分别点击“{control}”，并在打开的页面上通过二次验证批准（L4）。"
     "可在此拒绝。",
     "approved.headline": "您已批准",
-    "approved.notice": "您已于 {at} 通过二次验证批准。如非本人操作，请立即在终端运行 assent pause，或联系网关管理员。",
-    "approved.notice.page": "您已于 {at} 通过二次验证批准。如非本人操作，请立即在 {page} 撤回，并联系网关管理员。",
-    "approved.note.page": "您已于 {at} 通过二次验证批准“{title}”。如非本人操作，"
-    "请立即在 {page} 撤回，并联系网关管理员。",
-    "approved.note": "您已于 {at} 通过二次验证批准“{title}”。如非本人操作，"
-    "请立即在终端运行 assent pause，或联系网关管理员。",
+    "approved.notice": "您已于 {at} 通过二次验证批准。{then}",
+    "approved.note": "您已于 {at} 通过二次验证批准“{title}”。{then}",
+    "approved.then.page": "如非本人操作，请立即在 {page} 撤回：只要尚未被领取执行，即可阻止。并请联系网关管理员。",
+    "approved.then.terminal": "如非本人操作，请立即在终端运行 assent requests withdraw {request} 撤回："
+    "只要尚未被领取执行，即可阻止。并请联系网关管理员，由其运行 assent pause 阻止后续调用。",
+    "approved.then.ran": "该调用已被领取执行，此处无法再阻止。如非本人操作，请立即联系网关管理员，"
+    "由其运行 assent pause 阻止后续调用。",
+    "approved.then.ended": "该调用不会执行，此批准已失效。如非本人操作，请联系网关管理员。",
     "click.type_needed": "未做任何记录：请先输入卡片上的核对码，再批准。",
     "click.wrong_code": "与卡片所示不符，还可尝试 {left} 次。",
     "click.looked_at": "刚才已核对过，与卡片所示不符。",

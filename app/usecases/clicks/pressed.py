@@ -118,7 +118,8 @@ class PressedCard(Struct, frozen=True, kw_only=True):
         index = min(decided.tally.stage, len(self.request.stages) - 1)
         values = {"have": decided.tally.have[index], "need": self.request.stages[index].need}
         counted = {Verdict.DENY: "denial_counted", Verdict.APPROVE: "counted", None: "withdrawn"}[decided.verdict]
-        key = {Status.APPROVED: "approved", Status.DENIED: "denied"}.get(self.request.status, counted)
+        settled = {Status.APPROVED: "approved", Status.DENIED: "denied"}.get(self.request.status, counted)
+        key = settled if decided.verdict is not None else counted  # also what was approved can be taken back
         sentence = say(self.channel.language, f"click.{key}", **values)
         return ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=self.now)
 

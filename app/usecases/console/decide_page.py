@@ -27,7 +27,7 @@ from app.domain.identity.seals import BadTokenError
 from app.domain.lifecycle.step import Refusal
 from app.domain.people.people import email_key
 from app.domain.request.decision import Evidence, Verdict
-from app.domain.request.request import CONSOLE
+from app.domain.request.request import CONSOLE, GrantStatus
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
@@ -332,6 +332,8 @@ def _reason_fault(reason: str | None, language: Language) -> str | None:
 def _is_so_already(request: ConfirmationRequest, person: str, verdict: Verdict | None) -> bool:
     """Say whether this very answer stands: pressed twice, or the first answer was lost on its way."""
     mine = next((each for each in request.decisions if each.person == person), None)
+    if verdict is None:
+        return mine is not None and request.grant is not None and request.grant.status is GrantStatus.REVOKED
     return mine is not None and mine.verdict is verdict
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from app.domain.card.card_for import instant_text
 from app.domain.card.shown_call import ShownCall
 from app.domain.card.typed import typed_total
+from app.domain.lifecycle.execution import may_take_back
 from app.domain.lifecycle.lifecycle import refusal_of
 from app.domain.lifecycle.step import Refusal
 from app.domain.people.assurance import Assurance
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from app.domain.card.card import Fact
     from app.domain.card.shown_call import Terms
+    from app.domain.request.decision import Decision
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
@@ -138,9 +140,9 @@ def may_do(
 
     `factor`: whether the reader has a second one, where that is known already.
     """
-    if request.state is not State.PENDING or now >= request.expires_at:
-        return MayDo()
     mine = next((each for each in request.decisions if each.person == reader), None)
+    if request.state is not State.PENDING or now >= request.expires_at:
+        return _may_stop(request, language, mine, now)
     if mine is not None:
         said = "approved" if mine.verdict is Verdict.APPROVE else "denied"
         return MayDo(withdraw=True, voted=mine.verdict, why_not=say(language, f"console.you_{said}"))
@@ -156,6 +158,16 @@ def may_do(
     if request.assurance.of_each is Assurance.L3 and not (has_factor(tx, reader) if factor is None else factor):
         return MayDo(deny=True, why_not=say(language, "console.no_factor"))
     return MayDo(approve=True, deny=True)
+
+
+def _may_stop(request: ConfirmationRequest, language: Language, mine: Decision | None, now: datetime) -> MayDo:
+    """Say what whoever approved can still do once it is approved."""
+    if mine is None or mine.verdict is not Verdict.APPROVE:
+        return MayDo()
+    if may_take_back(request, mine.person, now=now):
+        return MayDo(withdraw=True, voted=mine.verdict, why_not=say(language, "console.take_back"))
+    is_late = request.state is State.EXECUTING
+    return MayDo(voted=mine.verdict, why_not=say(language, "console.too_late") if is_late else None)
 
 
 def left_text(left: timedelta, language: Language) -> str:

@@ -21,11 +21,13 @@ from app.domain.errors import (
     StepUpNeededError,
     TooSoonError,
 )
+from app.domain.lifecycle.execution import take_back
 from app.domain.lifecycle.lifecycle import Refusal, Vote, VoteWithdrawn, advance
 from app.domain.lifecycle.step import Step
 from app.domain.request.decision import Decision, Evidence, Verdict
 from app.domain.request.quorum import Tally, count
 from app.domain.request.redact import scrubbed_for
+from app.domain.request.request import Status
 from app.domain.rules.name_of import name_of
 from app.usecases.proving.may_count import reading_still_left, voters_when
 from app.usecases.voters.electorate import acts_for
@@ -108,8 +110,14 @@ def decide(
 def withdraw_vote(
     tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, *, person: str, evidence: Evidence
 ) -> Decided:
-    """Take one person's vote on a locked request back. `person` was identified by whoever calls."""
-    step = advance(request, VoteWithdrawn(person=person, evidence=evidence), now=now)
+    """Take one person's vote on a locked request back. `person` was identified by whoever calls.
+
+    While it waits, the vote is gone; once it is approved, and until it is claimed, the approval is revoked.
+    """
+    if request.status is Status.APPROVED:
+        step = take_back(request, person, now=now)
+    else:
+        step = advance(request, VoteWithdrawn(person=person, evidence=evidence), now=now)
     after = carry_out(tx, request, step)
     voters = voters_when(tx, after, now, policy, speaking=person)
     return Decided(request=after, voters=voters, refusal=step.refusal)

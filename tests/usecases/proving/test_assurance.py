@@ -335,7 +335,7 @@ async def test_whoever_approved_with_a_second_factor_hears_of_it_in_a_chat_of_th
         assert message.card.headline == "You approved this"
         [warning] = message.card.warnings
         assert "with your second factor at" in warning
-        assert "assent pause" in warning
+        assert f"assent requests withdraw {request['id']}" in warning
     assert not g.platform.in_chat("U_CAROL")
     assert g.card(request).card.warnings == ()
     await g.claim(request)
