@@ -11,7 +11,7 @@ from app.domain.errors import InvalidError, UnauthenticatedError
 from app.domain.identity.console_session import LASTS
 from app.domain.identity.review_link import LINK_FOR, SESSION_FOR
 from app.usecases.console.sessions import SIGN_IN_WITHIN
-from tests.fixtures.review_visits import URL, ReadPage, Visitor, token_of, with_url
+from tests.fixtures.review_visits import URL, ReadPage, Visitor, path_of, pressing, token_of, with_url
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -297,3 +297,33 @@ async def test_behind_what_ran_stand_its_outcome_and_for_who_is_signed_in_the_wa
     assert f'<a href="{story}">What happened, step by step</a>' in page
     assert (await alice.get(story)).status_code == 200
     assert story not in await by_link.visit(request)  # that session opens one page alone
+
+
+async def test_a_link_names_whose_it_is_and_makes_nobody_of_a_browser_that_is_somebody_elses(gateway: Gateway) -> None:
+    bob, request = await Person.signed_in(gateway, BOB), await gateway.ask("pay_two")
+    link = (await bob.link(request)).json()["url"]
+    path, form = path_of(link), {"t": token_of(link)}
+    signed_in = {"origin": URL, "cookie": f"assent-session={bob.session}"}
+    for lang, whose, refused in (
+        ("en", "This is Alice&#39;s link", "signed in as Bob"),
+        ("zh", "Alice的链接", "以Bob的身份"),
+    ):
+        assert whose in (await gateway.http.get(path, headers={"accept-language": lang})).text
+        told = await bob.get(path, accept_language=lang)
+        assert (told.status_code, refused in told.text, "Alice" in told.text) == (403, True, True)
+        assert 'action="/sign-out"' in told.text
+    pressed = await gateway.http.post("/sign-in", data=form, headers=signed_in)
+    assert (pressed.status_code, "set-cookie" in pressed.headers) == (403, False)
+    alice = Visitor(gateway=gateway)
+    assert (await alice.enter(link)).status_code == 303  # it is still unused
+    both = {"cookie": f"assent-link={alice.session}; assent-session={bob.session}"}
+    page = (await gateway.http.get(f"/r/{request['id']}", headers=both)).text
+    voted = await gateway.http.post(
+        f"/r/{request['id']}", data={"verdict": "approve", "press": pressing(page)}, headers={**both, "origin": URL}
+    )
+    assert voted.status_code == 303
+    [vote] = (await gateway.read(request))["decisions"]
+    assert vote["person"] == BOB
+    own = (await bob.link(request, who=BOB)).json()["url"]
+    gateway.http.cookies.clear()
+    assert (await gateway.http.post("/sign-in", data={"t": token_of(own)}, headers=signed_in)).status_code == 303

@@ -25,8 +25,6 @@ EN: Mapping[str, str] = {
     "click.review_sent": "You were sent a link just now. Press again for a new one.",
     "click.review_off": "There is no page to show: this gateway has no address of its own (`url` in assent.yaml).",
     "click.no_view": "You are neither asked about this request nor is it yours, so you cannot see all of it.",
-    "review.enter": "Show the request",
-    "review.enter.why": "This opens one request for you, for half an hour. The link works once.",
     "review.signed_out": "You are not signed in",
     "review.signed_out.why": "Press “{control}” on a card in your chat to open one request, or ask whoever runs "
     "the gateway for a sign-in link (`assent link`).",
@@ -202,7 +200,8 @@ EN: Mapping[str, str] = {
     "inbox.out": "Sign out",
     "inbox.out.everywhere": "Sign out everywhere",
     "inbox.enter": "Sign in",
-    "inbox.enter.why": "This opens what concerns you, for a working day on this device. The link works once.",
+    "inbox.enter.why": "This is {person}'s link: it signs this device in as {person}, for a working day. It works "
+    "once.",
     "inbox.back": "All requests",
 }
 
@@ -219,8 +218,6 @@ ZH: Mapping[str, str] = {
     "click.review_sent": "刚刚已向您发送链接。再按一次可获取新链接。",
     "click.review_off": "没有可显示的页面：此网关未配置访问地址（assent.yaml 中的 `url`）。",
     "click.no_view": "您不是该请求的审批人，它也不是您的请求，因此无法查看全文。",
-    "review.enter": "查看该请求",
-    "review.enter.why": "打开后可查看并处理一个请求，时限半小时。链接只能使用一次。",
     "review.signed_out": "您尚未登录",
     "review.signed_out.why": "请在聊天卡片上点击“{control}”打开一个请求，或向网关管理员索取登录链接（`assent link`）。",
     "review.no_longer": "您不能查看该请求",
@@ -390,6 +387,6 @@ ZH: Mapping[str, str] = {
     "inbox.out": "退出",
     "inbox.out.everywhere": "在所有设备上退出",
     "inbox.enter": "登录",
-    "inbox.enter.why": "在此设备上打开与您有关的请求，一个工作日内有效。链接只能使用一次。",
+    "inbox.enter.why": "这是{person}的链接：此设备将以{person}的身份登录，一个工作日内有效。链接只能使用一次。",
     "inbox.back": "全部请求",
 }

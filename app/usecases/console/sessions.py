@@ -81,6 +81,14 @@ def refusal_for(tx: Tx, right: Right, page: Page) -> AssentError | None:
     return None
 
 
+class Door(Struct, frozen=True, kw_only=True):
+    """What a link opens, and to whom."""
+
+    policy: Policy
+    person: str
+    is_whole: bool  # all that concerns the person, not one request
+
+
 class Begun(Struct, frozen=True, kw_only=True):
     """An open session; `request_id` is what it opens, None: all that concerns the person."""
 
@@ -136,18 +144,27 @@ class Sessions:
             return None
         return first.email, (await self.invite(org, first.email, by="system")).url
 
-    def door(self, link: str) -> tuple[Policy, bool]:
-        """Return the configuration that a link stands under, and whether it opens more than one request.
-
-        Nothing is used up by asking. Raises UnauthenticatedError.
-        """
+    def door(self, link: str) -> Door:
+        """Return what a link opens. Nothing is used up by asking. Raises UnauthenticatedError."""
         try:
-            return self._review.door(link), False
+            policy = self._review.door(link)
         except UnauthenticatedError:
-            policy = self._policy(self._invited(link, self._clock.now()).org)
+            right = self._invited(link, self._clock.now())
+            policy = self._policy(right.org)
             if policy.url is None:
                 raise
-            return policy, True
+            return Door(policy=policy, person=right.person, is_whole=True)
+        right = parse_right(self._seals, Purpose.LINK, link, now=_AT_ANY_TIME)
+        return Door(policy=policy, person=right.person, is_whole=False)
+
+    async def another(self, door: Door, of_person: str) -> Right | None:
+        """Return the session that a browser holds of somebody else than the one whose link to one request this is."""
+        if door.is_whole:  # it begins a session in the place of the other
+            return None
+        with suppress(UnauthenticatedError):
+            right = await self._of_session(of_person, used=False)
+            return None if email_key(right.person) == email_key(door.person) else right
+        return None
 
     def kind_of(self, link: str) -> Purpose | None:
         """Say what a link of ours was made for, also one that is used up or over; None: it is none of ours."""
@@ -159,7 +176,7 @@ class Sessions:
 
     async def enter(self, link: str) -> Begun:
         """Use a link up and begin its session. Raises UnauthenticatedError and ForbiddenError."""
-        if not self.door(link)[1]:
+        if not self.door(link).is_whole:
             entered = await self._review.enter(link)
             lasts = entered.not_after - self._clock.now()
             return Begun(session=entered.session, request_id=entered.request_id, lasts=lasts)
@@ -180,6 +197,8 @@ class Sessions:
     async def right_of(self, of_link: str, of_person: str, *, used: bool = True) -> Right:
         """Return what a browser may look at that holds these; either may be "". Raises UnauthenticatedError.
 
+        A browser that is signed in is that person's, whatever link of somebody else's was opened in it before.
+
         `used`: whether that keeps a session from being idle; a page that only stays open does not.
         """
         try:
@@ -189,6 +208,10 @@ class Sessions:
                 raise UnauthenticatedError  # noqa: TRY301 - its person has signed out everywhere since
         except UnauthenticatedError:
             return await self._of_session(of_person, used=used)
+        with suppress(UnauthenticatedError):
+            signed_in = await self._of_session(of_person, used=used)
+            if email_key(signed_in.person) != email_key(right.person):
+                return signed_in
         return Right(
             org=right.org,
             person=right.person,

@@ -17,6 +17,13 @@ EN: Mapping[str, str] = {
     "console.passkey_failed": "Your device did not confirm it. Nothing was recorded; you can try again.",
     "console.wrong_passkey": "Nothing was recorded: your passkey did not sign this very approval. Try again.",
     "console.factor_missing": "Nothing was recorded: it takes your second factor.",
+    "review.enter": "Show the request",
+    "review.enter.why": "This is {person}'s link: it opens one request as {person}, for half an hour. It works once. "
+    "If you are somebody else, leave it: what is pressed there is {person}'s.",
+    "review.another": "This link is somebody else's",
+    "review.another.why": "It is {person}'s link, and this browser is signed in as {reader}: what is pressed behind it "
+    "would be {person}'s. Ask for a link of your own: press “{control}” on a card in your chat. If you are {person}, "
+    "sign out here first, and open the link again.",
     "review.closed": "This link does not work",
     "review.closed.why": "It is not a whole link of this gateway, or it was not opened at the gateway's own address. "
     "For one request, press “{control}” on its card again, or run “assent requests review”; to sign in, ask whoever "
@@ -85,6 +92,12 @@ ZH: Mapping[str, str] = {
     "console.passkey_failed": "设备未确认，未作任何记录，可重试。",
     "console.wrong_passkey": "未作任何记录：通行密钥签署的不是这次批准，请重试。",
     "console.factor_missing": "未作任何记录：需要您的第二因素。",
+    "review.enter": "查看该请求",
+    "review.enter.why": "这是{person}的链接：以{person}的身份打开一个请求，时限半小时，只能使用一次。"
+    "如果您是他人，请勿打开：其中的操作均算作{person}所为。",
+    "review.another": "这是他人的链接",
+    "review.another.why": "这是{person}的链接，而此浏览器以{reader}的身份登录：其中的操作会算作{person}所为。"
+    "请使用您自己的链接：在聊天中的卡片上点击“{control}”。如果您就是{person}，请先在此退出登录，再重新打开该链接。",
     "review.closed": "此链接无效",
     "review.closed.why": "它不是此网关的完整链接，或不是在网关自己的地址上打开的。如需查看单个请求，请在其卡片上"
     "再次点击“{control}”，或运行“assent requests review”；如需登录，请向网关的运维人员索取新链接（“assent link”）。",
