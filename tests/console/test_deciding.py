@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fixtures.review_visits import Visitor, press, pressing, sentence, with_url
+from tests.console.signed_in import Home
+from tests.fixtures.review_visits import URL, Visitor, press, pressing, sentence, with_url
 from tests.fixtures.second_factors import BOB
 from tests.requirements import requirement
 
@@ -139,6 +140,21 @@ async def test_a_vote_can_be_taken_back_while_it_waits(gateway: Gateway, visitor
     assert "You approved this. It waits for others." in page
     assert (await press(visitor, request, "withdraw", page)).status_code == 303
     assert "0 of 2 approvals" in (await visitor.look(request)).text
+
+
+async def test_the_page_and_its_row_say_how_many_of_each_stage_have_agreed(gateway: Gateway, visitor: Visitor) -> None:
+    gateway.rewrite(
+        "stages: [{of: [finance], need: 2}]", "stages: [{all: [{of: [finance]}, {of: [dave@acme.example]}]}]"
+    )
+    await gateway.reload()
+    request = await gateway.ask("pay_two")
+    await press(visitor, request, "approve", await visitor.visit(request))
+    said = "1 of 1 approvals · finance + 0 of 1 approvals · Dave"
+    assert said in (await visitor.look(request)).text
+    await gateway.quiet()
+    assert str(gateway.card(request).card.progress).startswith(said)
+    carol = await Home.of(gateway, "carol@acme.example", origin=URL)
+    assert said in (await carol.get()).text
 
 
 async def test_an_approval_is_taken_back_until_it_is_claimed_and_nothing_runs(either_gateway: Gateway) -> None:

@@ -18,6 +18,7 @@ from app.domain.card.shown_call import ShownCall, Terms
 from app.domain.card.typed import typed_field
 from app.domain.people.assurance import Assurance
 from app.domain.request.decision import Verdict
+from app.domain.request.quorum import steps
 from app.domain.request.request import GrantStatus, State
 from app.domain.rules.policy import reason_apart
 from app.domain.text.language import Language
@@ -205,21 +206,25 @@ def _progress(request: ConfirmationRequest, tally: Tally, terms: Terms) -> str |
     """Say how many of how many have agreed in the step that is asked now, and who."""
     if not request.stages:
         return None
-    language = terms.language
-    steps = [0]  # the step of each stage; joined stages are asked together
-    for stage in request.stages[1:]:
-        steps.append(steps[-1] + (not stage.joined))
-    step = steps[min(tally.stage, len(steps) - 1)]
-    text = " + ".join(
-        say(language, "progress", have=have, need=stage.need, groups=", ".join(map(terms.name_of, stage.of)))
-        for stage, have, of_step in zip(request.stages, tally.have, steps, strict=True)
-        if of_step == step
-    )
-    if steps[-1]:
-        text = say(language, "progress.step", step=step + 1, steps=steps[-1] + 1, text=text)
-    level, people = request.assurance, _approving(request, language, terms.name_of)
+    language, level = terms.language, request.assurance
+    people = _approving(request, language, terms.name_of)
     takes = [] if level is Assurance.L1 else [say(language, f"level.{level.value}")]
-    return " · ".join([text, *takes, *([say(language, "progress.by", people=people)] if people else [])])
+    by = [say(language, "progress.by", people=people)] if people else []
+    return " · ".join([agreed(request, tally, terms), *takes, *by])
+
+
+def agreed(request: ConfirmationRequest, tally: Tally, terms: Terms) -> str:
+    """Say how many of how many have agreed, in each stage of the step that is asked now; "" where nobody is asked."""
+    every = steps(request.stages)
+    step = next((each for each in every if tally.stage in each), every[-1]) if every else frozenset[int]()
+    asked = ((request.stages[index], tally.have[index]) for index in sorted(step))
+    text = " + ".join(
+        say(terms.language, "progress", have=have, need=stage.need, groups=", ".join(map(terms.name_of, stage.of)))
+        for stage, have in asked
+    )
+    if len(every) < 2:
+        return text
+    return say(terms.language, "progress.step", step=every.index(step) + 1, steps=len(every), text=text)
 
 
 def _footer(request: ConfirmationRequest, language: Language) -> str:

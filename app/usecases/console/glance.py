@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from app.domain.card.card_for import instant_text
+from app.domain.card.card_for import agreed, instant_text
 from app.domain.card.shown_call import ShownCall
 from app.domain.card.typed import typed_total
 from app.domain.lifecycle.execution import may_take_back
@@ -185,10 +185,5 @@ def _by(until: datetime, now: datetime, terms: Terms) -> str:
 
 
 def progress_text(request: ConfirmationRequest, policy: Policy, terms: Terms) -> str:
-    """Say how many of how many have approved, in each stage of the step that is asked now."""
-    if not request.stages:
-        return ""
-    tally = count(request.stages, request.decisions, voters_shown(request, policy))
-    stage, have = request.stages[min(tally.stage, len(request.stages) - 1)], tally.have
-    groups = ", ".join(map(terms.name_of, stage.of))
-    return say(terms.language, "progress", have=have[min(tally.stage, len(have) - 1)], need=stage.need, groups=groups)
+    """Say how many of how many have approved, in each stage of the step that is asked now, as cards say it."""
+    return agreed(request, count(request.stages, request.decisions, voters_shown(request, policy)), terms)
