@@ -26,7 +26,9 @@ def find_present(url: str) -> str | None:
         with engine.connect() as connection:
             if not sa.inspect(connection).has_table("alembic_version"):
                 return None
-            return parse_revision(connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalars().all())
+            return parse_revision(
+                connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalars().all()
+            )
     finally:
         engine.dispose()
 

@@ -15,8 +15,8 @@ EN: Mapping[str, str] = {
     "caution.duplicate": "Looks like a duplicate: {amount} to {payee}{reference} is twice in this call.",
     "caution.duplicate.asked": "Looks like a duplicate: {amount} to {payee}{reference} was asked for on {at}.",
     "caution.duplicate.paid": "Looks like a duplicate: {amount} to {payee}{reference} was paid on {at}.",
-    "caution.duplicate.allowed": "Looks like a duplicate: {amount} to {payee}{reference} was let through unasked on {at}; "
-    "whether it was paid is not known.",
+    "caution.duplicate.allowed": "Looks like a duplicate: {amount} to {payee}{reference} was let through unasked on "
+    "{at}; whether it was paid is not known.",
     "caution.duplicate.reference": ", reference {reference},",
     "caution.over_budget": "{over} over budget {budget}{payee}: {spent} of {limit} asked for or paid in {span}, "
     "this adds {adds}.",
