@@ -118,7 +118,7 @@ def _key(row: Row) -> _Found:
     said = {each: row[each] for each in ("scope", "agent", "person", "label")}
     ends = from_us(row["expires_at"]).isoformat() if row["expires_at"] is not None else None
     # Whose secret it is nobody can say without that; that it is no hash of a gateway's, everybody can.
-    is_hash = row["secret_hash"] == REVOKED or _HASH.fullmatch(row["secret_hash"])
+    is_hash = _HASH.fullmatch(row["secret_hash"])
     more = {} if is_hash else {f"key {row['id']} with a hash": "of no gateway"}
     stands = {**said, "revoked": row["revoked_at"] is not None}
     tools = _names(row["tools"]) if row["tools"] is not None else None
@@ -265,7 +265,7 @@ def _spent(tx: Tx) -> _Found:
     return found | ({AT_ONCE: at_once} if at_once else {})
 
 
-_HASH = re.compile(r"k2\.[0-9a-f]{8}\.[0-9a-f]{64}|k1\.[0-9a-f]{8}\.[0-9a-f]{64}\.[0-9a-f]{64}|[0-9a-f]{64}")
+_HASH = re.compile(r"k2\.[0-9a-f]{8}\.[0-9a-f]{64}|k1\.[0-9a-f]{8}\.[0-9a-f]{64}\.[0-9a-f]{64}|[0-9a-f]{64}|" + REVOKED)
 _SECRET = re.compile(r"h1\.[0-9a-f]{8}\.[A-Za-z0-9_=-]+")
 _SWITCHED = {0: "off", 1: "on"}
 _FACTORS_ARE = frozenset({"invited", "enrolled", "active"})
