@@ -10,11 +10,14 @@ from sqlalchemy import bindparam, delete, insert, select
 from app.ports import Account, AccountStatus
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
-from app.storage.engine.unreadable import readable
+from app.storage.engine.unreadable import RAISED, say_unreadable
 from app.storage.tables.tables import accounts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
+
+    from app.storage.engine.transaction import Row
 
 
 class KnownAccount(Struct, frozen=True, kw_only=True):
@@ -67,20 +70,31 @@ def put_account(tx: Tx, channel: str, person: str, account: Account | None) -> N
 def list_by_account(tx: Tx, channel: str, account_id: str) -> list[KnownAccount]:
     """Return who an account is: nobody, one person, or (a mistake: then nobody is recognised) several."""
     rows = tx.all(_BY_ACCOUNT, for_org=tx.org, of_channel=channel, of_account=account_id)
-    return readable("accounts", rows, _known)
+    return _readable(rows)
 
 
 def list_of_person(tx: Tx, person: str) -> dict[str, KnownAccount]:
     """Return a person's account in each channel, by the channel's name."""
     rows = tx.all(_OF_PERSON, for_org=tx.org, of_person=person)
-    return dict(readable("accounts", rows, lambda row: (row["channel"], _known(row))))
+    return {row["channel"]: known for row in rows for known in _readable([row])}
 
 
 def list_of_channel(tx: Tx, channel: str) -> list[KnownAccount]:
     """Return every account that is known in a channel."""
-    return readable("accounts", tx.all(_OF_CHANNEL, for_org=tx.org, of_channel=channel), _known)
+    return _readable(tx.all(_OF_CHANNEL, for_org=tx.org, of_channel=channel))
 
 
-def _known(row: dict[str, str]) -> KnownAccount:
+def _readable(rows: Iterable[Row]) -> list[KnownAccount]:
+    """Read rows. Who an unreadable one is about is not recognised by it, and the log names the table."""
+    found: list[KnownAccount] = []
+    for row in rows:
+        try:
+            found.append(_known(row))
+        except RAISED as error:
+            say_unreadable("accounts", error)
+    return found
+
+
+def _known(row: Row) -> KnownAccount:
     account = Account(tenant=row["tenant"], account_id=row["account_id"], status=AccountStatus(row["status"]))
     return KnownAccount(person=row["person"], account=account, checked_at=from_us(int(row["checked_at"])))

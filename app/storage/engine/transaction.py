@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
@@ -140,7 +140,7 @@ class Batch:
     """What was put into the trails, in its order."""
     seconds: float = 0.0
     """From its beginning to the answered COMMIT."""
-    read: deque[tuple[Statement, list[Row]]] = field(default_factory=lambda: deque(maxlen=MOST_READ))
+    read: deque[tuple[Statement, list[Row]]] = field(default_factory=partial(deque[Any], maxlen=MOST_READ))
     """What was read last: where a unit fails, the cell that made it is looked for there."""
     has_forked: bool = False
     """Whether the database was found to have lost what was committed: from here on its trails are others."""

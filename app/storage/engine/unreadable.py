@@ -49,8 +49,13 @@ def readable(table: str, rows: Iterable[Row], build: Callable[[Row], T]) -> list
         try:
             found.append(build(row))
         except RAISED as error:
-            log.error("row.unreadable", why=f"a row of {table}", error=type(error).__name__)  # noqa: TRY400 - its own
+            say_unreadable(table, error)
     return found
+
+
+def say_unreadable(table: str, error: Exception) -> None:
+    """Name the table of a row that was left out."""
+    log.error("row.unreadable", why=f"a row of {table}", error=type(error).__name__)
 
 
 def _why(error: Exception, statement: Statement, row: Row) -> str | None:
