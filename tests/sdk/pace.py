@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio.lowlevel
 
@@ -39,5 +40,5 @@ def manual_pace(seconds: ManualSeconds, *, patience: float = 30.0, margin: float
 
 def quick_pace(*, patience: float = 5.0, hold: float = 5.0) -> Pace:
     """Real seconds, few of them."""
-    short = {"first_backoff": 0.01, "last_backoff": 0.05, "connect": 1.0, "read": 2.0, "lookup": 0.3}
+    short: dict[str, Any] = {"first_backoff": 0.01, "last_backoff": 0.05, "connect": 1.0, "read": 2.0, "lookup": 0.3}
     return Pace(hold=hold, patience=patience, **short)
