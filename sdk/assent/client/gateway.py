@@ -182,6 +182,10 @@ class AsyncGateway:
                 claimed = said.get("decision") == "claimed"
                 return parse_taken(said, claim_id=claim_id) if claimed else parse_verdict(said)
 
+    def leaves_to_executors(self, tool: str) -> bool:
+        """Whether only an executor runs this tool, as far as the gateway said so to a call that was to be taken."""
+        return tool in self._of_executors
+
     async def take_when_decided(
         self, request: Request, *, claim_id: str | None = None, within: float | None = None
     ) -> Taken | Request:

@@ -215,6 +215,9 @@ class Asking:
             if request.execution is not None:  # somebody else has it, or had it: what is told is what came of it
                 return ended(request)
             return Refused(code=code, reason=error.detail if code is RefusalCode.PAUSED else None, request=request)
+        if error.refusal_code is RefusalCode.GATEWAY_AWAY and self._gateway.leaves_to_executors(tool):
+            warn("what an executor makes of a call of %s is not known: %s", tool, error)
+            return Refused(code=RefusalCode.LEFT_TO_EXECUTOR, reason="the gateway does not answer", request=request)
         warn("a call of %s is not approved: %s", tool, error)
         reason = error.detail if error.refusal_code is not RefusalCode.GATEWAY_AWAY else None
         if reason is None and error.refusal_code is RefusalCode.CALL_REFUSED:

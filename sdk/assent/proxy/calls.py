@@ -27,7 +27,7 @@ MOST_OPEN = 1000
 AFTER_CANCEL = 5.0
 """Seconds for the answer to a call that the server had and the client cancelled."""
 _CANCELLED = "notifications/cancelled"
-_CLOSED = "Not run: the connection to the approval gate was closed before the call was decided."
+_CLOSED = "the connection to the approval gate was closed before there was an answer"
 
 
 class _Held:
@@ -143,7 +143,7 @@ class Calls:
         except Exception as fault:  # noqa: BLE001 - one call must not end the others
             warn("a call of %s failed at the gate: %r", held.wanted.tool, fault)
             if held.leave is None:
-                await self._answer(held, wording.refused(held.wanted.id, "Not run: the approval gate failed."))
+                await self._answer(held, self._judge.gone(held.wanted, "the approval gate failed"))
         finally:
             self._close(held)
             self._ran_out()
@@ -245,11 +245,11 @@ class Calls:
         for held in self._open.values():
             if held.leave is not None:
                 held.end(None, "the server ended before it answered; it is not known whether the call ran")
-        await self._withdraw("Not run: the server of this tool has ended.")
+        await self._withdraw("the server of this tool has ended")
 
     async def _gone(self) -> None:
         try:
-            await self._judge.gone()
+            await self._judge.left()
         finally:
             self._ran_out()
 
@@ -259,7 +259,7 @@ class Calls:
         for held in waiting:
             held.scope.cancel()
         for held in waiting:
-            await self._answer(held, wording.refused(held.wanted.id, why))
+            await self._answer(held, self._judge.gone(held.wanted, why))
 
     async def settled(self, *, within: float) -> None:
         """Wait until nothing is open and all is reported, so long at most."""

@@ -138,6 +138,13 @@ class Judge:
         notes = [*([permission.changes] if permission.changes else ()), *permission.context]
         return Leave(permission=permission, line=line, asked=wanted.params, notes=notes)
 
+    def gone(self, wanted: Wanted, why: str) -> Object:
+        """What the model is told of a call that the server never had; an executor may have it all the same."""
+        name = self.naming.of(wanted.tool)
+        if name is not None and self.gate.gateway.leaves_to_executors(name):
+            return wording.refused(wanted.id, Refused(code=RefusalCode.LEFT_TO_EXECUTOR, reason=why).message)
+        return wording.refused(wanted.id, f"Not run: {why}.")
+
     async def not_run(self, leave: Leave) -> None:
         """Report that the server was never handed the call."""
         error = f"{NOT_RUN}the program that made the call, or its server, was gone"
@@ -179,7 +186,7 @@ class Judge:
         if lost is not None:
             await self.settle(lost, None, _NOT_CONTINUED)
 
-    async def gone(self, *, session: str | None = None) -> None:
+    async def left(self, *, session: str | None = None) -> None:
         """The client, or one of its sessions, is gone: withdraw what it was told to come back to."""
         await self._deferred.withdraw(of=session)
 
@@ -188,7 +195,7 @@ class Judge:
         while self._to_continue:
             _, leave = self._to_continue.popitem()
             await self.settle(leave, None, _NOT_CONTINUED)
-        await self.gone()
+        await self.left()
 
 
 def not_known(call_id: Id, leave: Leave, why: str) -> Object:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent import NotApprovedError, ToolElsewhere, guarded
+from assent import AsyncGateway, Gate, NotApprovedError, Refused, ToolElsewhere, guarded
 from assent.client.messages import RefusalCode
 from assent.executor.executor import ToolFailed, ToolSucceeded, ToolUnknown
 from assent.hooks import Hooks
@@ -17,7 +17,9 @@ from tests.fixtures.enforced import enforce
 from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement
 from tests.sdk.executor.executor_gateway import Spy, executing
+from tests.sdk.gateway_stub import KEY
 from tests.sdk.hook_process import event, finish
+from tests.sdk.pace import quick_pace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -180,3 +182,21 @@ def test_the_hook_command_hears_what_a_lookup_finds_out_a_moment_later(gateway: 
     assert said.decision == "deny"
     assert "the executor of this tool ran the call, once" in said.reason
     assert '{"receipt": "R-1"}' in said.reason
+
+
+async def test_a_gateway_that_goes_away_says_nothing_of_what_an_executor_may_have(gateway: StubGateway) -> None:
+    gateway.enforced = gateway.one_call = True
+    async with AsyncGateway(gateway.url, KEY, pace=quick_pace(patience=0.1)) as client:
+        gate = Gate(client)
+        first = await gate.run("pay", {"amount": 1}, never, deadline=0.2)
+        gateway.faults["check"].extend(["lost"] * 99)  # it arrives, and its answer does not
+        found = await gate.run("pay", {"amount": 2}, never)
+    for each in (first, found):
+        assert isinstance(each, Refused)
+        assert each.code is RefusalCode.LEFT_TO_EXECUTOR
+    assert len(gateway.rows) == 2
+    assert "Not approved" not in str(found)
+
+
+def never(**_: object) -> None:
+    raise AssertionError("it ran here")

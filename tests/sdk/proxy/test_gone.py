@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.sdk.gateway_stub import StubGateway
 
-CLOSED = "Not run: the connection to the approval gate was closed before the call was decided."
+CLOSED = "Not run: the connection to the approval gate was closed before there was an answer."
 ENDED = "Not run: the server of this tool has ended."
 
 
@@ -101,6 +101,23 @@ async def test_a_server_that_ends_while_people_are_asked_is_told_of_once(gateway
         await line.calls.server_over()
     assert said(line) == [ENDED]
     assert gateway.only.state == "cancelled"
+
+
+@requirement("F-76")
+@pytest.mark.parametrize("end", ["client_over", "server_over"])
+async def test_what_an_executor_may_have_is_not_said_to_have_not_run_whoever_goes(
+    gateway: StubGateway, end: str
+) -> None:
+    gateway.enforced = True
+    async with wire(gateway) as line:
+        await line.say(asked())
+        await asyncio.to_thread(gateway.arrived, "check", 2)
+        gateway.decide("req_0001", "approved")
+        await getattr(line.calls, end)()
+        (text,) = said(line)
+    assert text.startswith("The executor of this tool runs the call by itself as soon as it is approved")
+    assert "Not run" not in text
+    assert "Do not call it again" in text
 
 
 @pytest.mark.parametrize("end", ["client_over", "server_over"])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Send = Callable[[bytes], Awaitable[None]]
 
 _REFUSED = -32000
-_FAULT = "Not approved: the approval gate failed, or nobody waits for this any more."
+_FAULT = "Not run here: the approval gate failed, or nobody waits for this any more."
 _ENDS = {"completed": OutcomeStatus.SUCCEEDED, "failed": OutcomeStatus.FAILED}
 
 

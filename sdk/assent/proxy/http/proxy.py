@@ -104,7 +104,7 @@ class HttpProxy:
             async with anyio.create_task_group() as group:
                 if asked.method == "DELETE" and session_of(asked):
                     self._leave(session_of(asked))
-                    group.start_soon(partial(self._judge.gone, session=self._run_of(asked)))
+                    group.start_soon(partial(self._judge.left, session=self._run_of(asked)))
                 await self._pass(link, asked, asked.body)
             return
         try:
