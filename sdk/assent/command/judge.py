@@ -62,6 +62,9 @@ _CLAIM = {
 class Judge:
     """One event that asks about a call, on its way to an answer."""
 
+    _doubtful_until: float | None = None
+    """Until when an unknown outcome is waited for, once it is one."""
+
     def __init__(self, options: Options, event: Event, watch: Watch) -> None:
         self._event = event
         self._watch = watch
@@ -75,7 +78,6 @@ class Judge:
         self._context: list[str] = []  # what the gateway's hooks tell the model besides
         self._claim_id: str | None = None
         """The claim that was sent and not yet answered for."""
-        self._doubtful_until: float | None = None
         watch.last_word = self._last_word
 
     def speak(self) -> None:
