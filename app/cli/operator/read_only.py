@@ -33,15 +33,20 @@ async def _tell_read_only(
     """Flip the read-only switch (None: leave it as it is) and print how it stands, or all of them."""
     from app.cli.beside_database import beside_gateway
     from app.domain.call.switch import READ_ONLY
+    from app.usecases.pauses.strangers import agents_named, strange_agent
     from app.usecases.pauses.switch import Switches
 
     async with beside_gateway(config, org) as at:
-        switches = Switches(store=at.store)
+        switches, strange = Switches(store=at.store), None
         if on is not None:
             standing = [await switches.set_read_only(at.org, on=on, agent=agent, reason=reason, by="cli")]
+            named = {*agents_named(at.loaded), *(key.agent for key in await at.keys.list(at.org) if key.agent)}
+            strange = strange_agent(agent or "", named)
         else:
             listed = [each for each in await switches.list(at.org) if each.name == READ_ONLY]
             standing = [each for each in listed if agent in {None, each.agent}]
+    if strange is not None:
+        typer.echo(f"warning: {strange}", err=True)
     for switch in standing:
         typer.echo(_told(switch))
     if not standing:

@@ -122,6 +122,14 @@ def test_a_pause_of_what_nothing_knows_is_set_with_a_warning_and_one_of_everythi
     assert len(desk("pause", "list").stdout.splitlines()) == 1
 
 
+def test_a_read_only_agent_that_nothing_knows_is_warned_of(desk: Callable[..., Result], orgs: Path) -> None:
+    (orgs / "acme.yaml").write_text(NAMES)
+    done = desk("read-only", "on", "--org", "acme", "--agent", "shpo")
+    assert (done.exit_code, 'did you mean "shop"?' in done.stderr) == (0, True)
+    done = desk("read-only", "on", "--org", "acme", "--agent", "shop")
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
 def test_keys_say_whom_nobody_answers_for_and_which_tools_nothing_knows(
     desk: Callable[..., Result], orgs: Path
 ) -> None:
