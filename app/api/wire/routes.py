@@ -42,7 +42,9 @@ class PlainRoute(Route):
     ) -> None:
         @wraps(endpoint)
         def checked(request: Request, **parameters: Any) -> Awaitable[Response]:
-            refuse_illegible(request)
+            scope = request.scope
+            if not (_is_plain(scope.get("raw_path") or b"") and _is_plain(scope["query_string"])):
+                refuse_illegible(request)
             return endpoint(request=request, **parameters)
 
         async def respond(request: Request) -> Response:
@@ -60,6 +62,11 @@ class PlainRoute(Route):
         """Say whether a call is for this route, and by which name it is counted."""
         match, found = super().matches(scope)
         return match, {**found, "route": self} if found else found
+
+
+def _is_plain(raw: bytes) -> bool:
+    """Say whether there is nothing to decode: so it is of most calls."""
+    return raw.isascii() and b"%" not in raw
 
 
 class Router:
