@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from app.domain.call.tool import Tool, title_for
+from app.domain.call.tool import Tool, title_line
 from app.domain.call.tool_call import ToolCall, binding_digest, call_digest
 from app.domain.identity.seals import Seals
 from app.domain.people.people import Directory, Person
@@ -28,7 +28,6 @@ from app.domain.request.request import (
 from app.domain.rules.policy import Policy
 from app.domain.rules.rule import Then
 from app.domain.text.language import Language
-from app.domain.text.visible import visible
 from app.storage.cards.deliveries import Delivery
 from app.usecases.cards.message import Item, compose_message
 
@@ -230,7 +229,7 @@ def payment(language: Language, *, claim: str | None = None, **changes: JsonValu
         digest=binding_digest(call, request_id="req_4f7w2k", nonce="n", policy_version="p1", expires_at=expires_at),
         nonce="n",
         code="K7QM-3XWA",
-        title=visible(title_for(TOOL, call.arguments, language.value)),
+        title=title_line(TOOL, call.arguments, language.value),
         pinned=TOOL.pin,
         sensitive=TOOL.sensitive,
         rule_id="large-payments",

@@ -16,6 +16,7 @@ from app.domain.errors import BadArgumentsError
 from app.domain.money.payment import payments_of, plain
 from app.domain.text.canonical import MAX_VALUES, check_value, path_text
 from app.domain.text.paths import DECIMAL, money_text, text_of, values_at
+from app.domain.text.visible import on_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from app.domain.text.canonical import JsonValue
 
 MISSING = "?"
+LONGEST_TITLE = 200
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 _LONGEST_RULE = 120  # characters of a schema's keyword that are worth repeating to the caller
 
@@ -89,6 +91,16 @@ def title_for(tool: Tool, arguments: Mapping[str, JsonValue], language: str | No
         return ", ".join((money and money_text(value)) or text_of(value) for value in values) if values else MISSING
 
     return _PLACE.sub(shown, template)
+
+
+def title_line(tool: Tool, arguments: Mapping[str, JsonValue], language: str | None = None) -> str:
+    """Return the filled title as people read it: visible, on one line, and no longer than a sentence is.
+
+    What is left out at its end stands whole among the arguments.
+    """
+    title = title_for(tool, arguments, language)
+    shown = on_one_line(title[: LONGEST_TITLE + 1])
+    return shown if len(shown) <= LONGEST_TITLE else f"{shown[: LONGEST_TITLE - 1]}…"
 
 
 def _in_units(fields: PaymentFields, arguments: Mapping[str, JsonValue]) -> list[JsonValue]:

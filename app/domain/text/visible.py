@@ -54,7 +54,12 @@ def visible(text: str) -> str:
 
 def on_one_line(text: str) -> str:
     """Return a text of others made visible, so that no part of it looks like a line of ours."""
-    return visible(text).replace("⏎\n", "⏎ ")
+    return visible(text).replace("\n", " ")  # behind a mark that says so
+
+
+def is_blank(text: str) -> bool:
+    """Say whether there is nothing to read in a text: blanks, and characters that cannot be seen."""
+    return all(char.isspace() or (char != "\\" and _show(char) != char) for char in text)
 
 
 def quoted(words: str) -> str:

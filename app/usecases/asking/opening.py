@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.domain.call.tool import title_for
+from app.domain.call.tool import title_line
 from app.domain.call.tool_call import binding_digest
 from app.domain.lifecycle.lifecycle import opened, permitted
 from app.domain.people.people import RELATIONS
@@ -25,7 +25,6 @@ from app.domain.request.request import API, ConfirmationRequest
 from app.domain.request.timetable import EPOCH
 from app.domain.rules.policy import Allow, Ask, Deny, raised, why
 from app.domain.rules.rule import Asking
-from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
 from app.storage.exhibits.exhibits import put_contents
 from app.usecases.asking.hold_cards import held, hold_cards
@@ -216,7 +215,7 @@ class Opening:
             digest=bound,
             nonce=nonce,
             code=self._seals.code(nonce=nonce, digest=bound),
-            title=visible(title_for(tool, call.arguments, judged.policy.language.value)),
+            title=title_line(tool, call.arguments, judged.policy.language.value),
             pinned=tool.pin,
             sensitive=tool.sensitive,
             rule_id=rule_id,

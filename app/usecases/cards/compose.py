@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from app.domain.call.tool import title_for
+from app.domain.call.tool import title_line
 from app.domain.card.bare import bare
 from app.domain.card.card import units
 from app.domain.card.card_for import card_for, instant_text
@@ -160,7 +160,7 @@ def title_in(request: ConfirmationRequest, tool: Tool | None, language: Language
     """Return the request's sentence in a language, if the file has it so; else as it was asked."""
     if tool is None or language.value not in tool.titles:
         return request.title
-    return visible(title_for(tool, request.call.arguments, language.value))
+    return title_line(tool, request.call.arguments, language.value)
 
 
 def page_of(request: ConfirmationRequest, policy: Policy) -> str:

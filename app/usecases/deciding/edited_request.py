@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.domain.call.tool import title_for
+from app.domain.call.tool import title_line
 from app.domain.call.tool_call import binding_digest
 from app.domain.card.editing import changed_names, only_lowered
 from app.domain.money.payment import bound_facts
@@ -73,7 +73,7 @@ def as_edited(
         call=call,
         digest=digest,
         code=seals.code(nonce=nonce, digest=digest),
-        title=visible(title_for(judged.tool, call.arguments, judged.policy.language.value)),
+        title=title_line(judged.tool, call.arguments, judged.policy.language.value),
         # What must be seen, and what must not, by the file that judged it; nothing of what held so far is given up.
         pinned=tuple(dict.fromkeys((*request.pinned, *judged.tool.pin))),
         sensitive=tuple(dict.fromkeys((*request.sensitive, *judged.tool.sensitive))),

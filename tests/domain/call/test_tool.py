@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.call.schema import schema_fault
-from app.domain.call.tool import Tool, check_arguments, title_for
+from app.domain.call.tool import LONGEST_TITLE, Tool, check_arguments, title_for, title_line
 from app.domain.errors import BadArgumentsError, BadJsonError
 from app.domain.text.paths import money_text
 from tests.requirements import requirement
@@ -152,3 +152,21 @@ def test_what_is_no_exact_money_is_not_grouped(value: Any) -> None:
 def test_a_schema_is_checked_when_it_is_read(schema: Any, says: str | None) -> None:
     why = schema_fault(schema)
     assert why is None if says is None else says in (why or "")
+
+
+@pytest.mark.parametrize(
+    ("note", "begins"),
+    [
+        ("a\nb", "Note a⏎ b: 5"),
+        ("\n" * 60 + "b", "Note ⏎×60 b: 5"),
+        ("line\n" * 60, "Note line⏎ line⏎ "),
+        ("x" * 1_000, "Note xxx"),
+        ("\u202e" * 300, "Note \\u{202E}\\u{202E}"),
+    ],
+)
+def test_a_title_is_one_line_of_bounded_length_whatever_stands_in_it(note: str, begins: str) -> None:
+    title = title_line(Tool(name="t", title="Note {note}: {n}"), {"note": note, "n": 5})
+    assert title.startswith(begins)
+    assert "\n" not in title
+    assert len(title) <= LONGEST_TITLE
+    assert title.endswith("…") == ("5" not in title)

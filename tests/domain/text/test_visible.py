@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.text.visible import visible, visible_value
+from app.domain.text.visible import is_blank, visible, visible_value
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -128,3 +128,13 @@ def test_marks_cannot_paint_over_their_neighbours(text: str, shown: str) -> None
 @requirement("S-19")
 def test_an_account_turned_around_is_shown_in_its_real_order() -> None:
     assert visible("Acme \u202e6222\u202c") == "Acme \\u{202E}6222\\u{202C}"
+
+
+@pytest.mark.parametrize("text", ["", " \n\t\u3000", "\u200b", " \u200b\u202e\u2800 ", "\ufeff\u00ad"])
+def test_what_nobody_can_see_is_nothing_to_read(text: str) -> None:
+    assert is_blank(text)
+
+
+@pytest.mark.parametrize("text", ["no", "\u200bno\u200b", "\\", "不", "é", "👍"])
+def test_what_anybody_can_see_is_something_to_read(text: str) -> None:
+    assert not is_blank(text)
