@@ -28,6 +28,7 @@ from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.request.decision import Verdict
 from app.domain.request.request import ExecutionStatus
 from app.domain.text.canonical import canonical
+from app.domain.text.visible import is_blank
 from app.usecases.proving.proof import Given
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ async def _decided(c: Services, key: ApiKey, request_id: str, body: schemas.Deci
             reason=body.reason,
             given=given,
         )
-    if body.verdict == "deny" and not (body.reason or "").strip():
+    if body.verdict == "deny" and is_blank(body.reason or ""):
         raise InvalidError("a denial needs a reason: the agent is told it", path="reason")
     verdict = Verdict(body.verdict)
     return await c.decide(

@@ -7,6 +7,7 @@ call and stays that surface's own.
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -87,11 +88,14 @@ def fewer(warnings: Sequence[RequestWarning], most: int = MOST_LOOKS) -> tuple[R
 
 
 def in_short(warnings: Sequence[RequestWarning], language: Language) -> str:
-    """Name warnings in a few words, for a title: the weightiest, and how many others there are; "" for none."""
-    kinds = [f"short.{'look' if isinstance(each.kind, Look) else each.kind.value}" for each in warnings]
-    names = list(dict.fromkeys(kinds))[:_MOST_NAMED]
-    more = len(kinds) - len(names)
-    return " · ".join(say(language, name) for name in names) + (f" +{more}" if more else "")
+    """Name warnings in a few words, for a title: the weightiest kinds, how many of each, and how many other kinds."""
+    kinds: Counter[str] = Counter()
+    for each in warnings:
+        kinds["look" if isinstance(each.kind, Look) else each.kind.value] += 1 + int(each.values.get("more", "0"))
+    named = [(say(language, f"short.{kind}"), count) for kind, count in [*kinds.items()][:_MOST_NAMED]]
+    more = len(kinds) - len(named)
+    told = " · ".join(f"{name} ×{count}" if count > 1 else name for name, count in named)
+    return f"{told} +{more}" if more else told
 
 
 def warning_sentence(warning: RequestWarning, terms: Terms) -> str:

@@ -11,7 +11,7 @@ from app.domain.lifecycle.wishes import Wish, may_begin
 from app.domain.people.people import email_key
 from app.domain.request.action import VERB_OF, VERBS, Action, Blank
 from app.domain.rules.name_of import name_of
-from app.domain.text.visible import visible
+from app.domain.text.visible import is_blank, visible
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.storage.requests.seen_before import seen_before
@@ -104,7 +104,7 @@ def _wish(tx: Tx, channel: Channel, click: Click, action: Action, policy: Policy
         sentence = say(channel.language, "click.too_long", most=MOST)
         return ClickOutcome(result=ClickResult.RETRY, sentence=sentence)
     if not named:
-        if not text:
+        if is_blank(text):
             return refusal(channel, "text_needed", ClickResult.RETRY)
         return Wish(action=action, text=text, question_id=name.removeprefix(Blank.TEXT).removeprefix("_") or None)
     someone = click.fields.get(Blank.PERSON, "").strip()

@@ -19,6 +19,7 @@ from app.domain.lifecycle.step import no_place
 from app.domain.people.assurance import Assurance
 from app.domain.request.action import Action
 from app.domain.request.decision import Verdict
+from app.domain.text.visible import is_blank
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.storage.requests.seen_before import seen_before
@@ -91,7 +92,7 @@ class Receive:
         typing = verdict is Verdict.APPROVE and known.request.assurance is Assurance.L2
         if click.wants_form:
             return _before_form(tx, known, verdict)
-        if verdict is Verdict.DENY and not (click.reason or "").strip():
+        if verdict is Verdict.DENY and is_blank(click.reason or ""):
             return Received(outcome=refusal(channel, "reason_needed", ClickResult.RETRY))
         if typing and not click.fields.get(TYPED, "").strip():
             return Received(outcome=refusal(channel, "type_needed", ClickResult.RETRY))

@@ -74,7 +74,7 @@ async def test_a_button_of_a_request_that_is_over_settles_none_that_still_waits(
 
 
 @requirement("S-10")
-@pytest.mark.parametrize("reason", [None, "", " \t\n"])
+@pytest.mark.parametrize("reason", [None, "", " \t\n", "\u200b \u2060"])
 async def test_a_denial_without_a_reason_is_asked_for_one_whatever_form_it_came_from(
     either_gateway: Gateway, reason: str | None
 ) -> None:
