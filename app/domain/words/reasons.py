@@ -25,6 +25,11 @@ _ZH: Mapping[str, str] = {
     "Rule {rule} asks for approval": "规则 {rule} 要求审批",
     "Rule {rule} allows it ({tier})": "规则 {rule} 可放行（{tier}）",
     "Rule {rule} allows it": "规则 {rule} 可放行",
+    "Rule {rule} forbids it ({tier})": "规则 {rule} 禁止（{tier}）",
+    "Rule {rule} forbids it": "规则 {rule} 禁止",
+    "No rule matched, and the default is to deny": "没有适用的规则，默认拒绝",
+    "The configuration does not know this tool": "配置中没有此工具",
+    "; but there is nobody to ask": "；但无人可问",
     "; but people are asked, because of the warnings": "；因有警告，须由人决定",
     "The condition of rule {rule} could not be evaluated, so people are asked": "规则 {rule} 的条件无法判定，"
     "须由人决定",

@@ -120,8 +120,13 @@ def _spoken(channel: Channel, policy: Policy, person: str | None) -> Channel:
 def why_in(request: ConfirmationRequest, policy: Policy, language: Language) -> str:
     """Return why people are asked, in a language as far as the file and we have words for it."""
     reason, tripped = reason_apart(request.why)  # values are the call's, and nothing to translate
-    said = reason_in(reason, language, [each.reasons or {"": each.reason} for each in policy.rules if each.reason])
+    said = reason_told(reason, policy, language)
     return f"{said} ({tripped})" if tripped else said
+
+
+def reason_told(reason: str, policy: Policy, language: Language) -> str:
+    """Return a ruling's reason in a language; the file's own ones as it has them, today."""
+    return reason_in(reason, language, [each.reasons or {"": each.reason} for each in policy.rules if each.reason])
 
 
 def terms_for(request: ConfirmationRequest, policy: Policy, language: Language) -> Terms:

@@ -9,13 +9,14 @@ from app.domain.text.visible import visible
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.usecases.asking.reopen import AskedAgain, Expired, as_it_stands, expired
-from app.usecases.cards.compose import to_person
+from app.usecases.cards.compose import reason_told, to_person
 from app.usecases.clicks.pressed import Received
 from app.usecases.clicks.recognise import Recognised, recognise
 from app.usecases.voters.may_ask_for import may_ask_for
 
 if TYPE_CHECKING:
     from app.domain.identity.seals import SealedClick, Seals
+    from app.domain.rules.policy import Policy
     from app.policies.file.policy_book import PolicyBook
     from app.ports import Channel, Click
     from app.storage.engine.store import Store
@@ -39,7 +40,7 @@ class ReopenClick:
         if isinstance(found, Received):
             return found
         again = await self._reopen.again(found)
-        return Received(outcome=_told(to_person(channel, self._book.current(org).policy, found.person), again))
+        return Received(outcome=_told(channel, again, self._book.current(org).policy, found.person))
 
     def _pressed(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick) -> Expired | Received:
         policy = self._book.current(tx.org).policy
@@ -55,10 +56,10 @@ class ReopenClick:
         return expired(tx, request, known.person)
 
 
-def _told(channel: Channel, again: AskedAgain) -> ClickOutcome:
-    language = channel.language
+def _told(channel: Channel, again: AskedAgain, policy: Policy, person: str) -> ClickOutcome:
+    language = to_person(channel, policy, person).language
     if again.request is None:
-        sentence = say(language, f"click.{again.key}", reason=visible(again.reason))
+        sentence = say(language, f"click.{again.key}", reason=visible(reason_told(again.reason, policy, language)))
         return ClickOutcome(result=ClickResult.REFUSED, sentence=sentence)
     key, result = ("reopened_before", ClickResult.ALREADY) if again.before else ("reopened", ClickResult.RECORDED)
     return ClickOutcome(result=result, sentence=say(language, f"click.{key}", code=again.request.code))

@@ -203,6 +203,8 @@ async def test_whatever_a_press_is_answered_is_in_the_language_of_whoever_presse
             "紧急放行 gls_7：未经任何人审批。由 a@x.example、b@x.example 开启，原因：“付不出工资”",
         ),
         ("The standing approval sta_1 covers it (use 1 of 3).", "长期授权 sta_1 已涵盖（第 1 次，共 3 次）。"),
+        ("Rule a forbids it.", "规则 a 禁止。"),
+        ("Rule a asks for approval; but there is nobody to ask.", "规则 a 要求审批；但无人可问。"),
         ("No rule covers this call, so people decide.", "没有规则涵盖此调用，须由人决定。"),
     ],
 )
