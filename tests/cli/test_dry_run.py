@@ -149,7 +149,11 @@ def test_calls_are_answered_as_the_file_says(desk: Desk) -> None:
 def test_a_hook_that_asks_is_named(desk: Desk) -> None:
     (desk.folder / "rules.yaml").write_text(RULES.replace('agents: ["*"], then: deny', "agents: [nobody], then: deny"))
     [told] = desk.check({"tool": "note", "args": {}, "agent": "asker"})
-    assert told == {"decision": "ask", "reason": "notes are long", "hook": "asking"}
+    assert told == {
+        "decision": "ask",
+        "reason": "The hook asking wants people to be asked: “notes are long”.",
+        "hook": "asking",
+    }
 
 
 def test_verbose_says_on_standard_error_what_hooks_did_and_nothing_of_what_passed(desk: Desk) -> None:

@@ -51,15 +51,16 @@ def strictest(own: Ruling, inherited: Sequence[tuple[str, Ruling]]) -> Ruling:
     """
     if not inherited:
         return own
-    rulings = [own, *(ruling for _, ruling in inherited)]
-    whose = ["", *(f" (as for {named(agent)}, whose rules bind this call as well)" for agent, _ in inherited)]
-    denied = next(((ruling, of) for ruling, of in zip(rulings, whose, strict=True) if isinstance(ruling, Deny)), None)
-    if denied is not None:
-        return replace(denied[0], reason=denied[0].reason + denied[1])
-    questions = [(ruling, of) for ruling, of in zip(rulings, whose, strict=True) if isinstance(ruling, Ask)]
+    others = [(ruling, f" (as for {named(of)}, whose rules bind this call as well)") for of, ruling in inherited]
+    voices = [(own, ""), *others]
+    denials = [(ruling, whose) for ruling, whose in voices if isinstance(ruling, Deny)]
+    if denials:
+        denial, whose = denials[0]
+        return replace(denial, reason=denial.reason + whose)
+    questions = [(ruling, whose) for ruling, whose in voices if isinstance(ruling, Ask)]
     if questions:
         return _together(questions)
-    allowing = [ruling for ruling in rulings if isinstance(ruling, Allow)]
+    allowing = [ruling for ruling, _ in voices if isinstance(ruling, Allow)]
     recorded = any(ruling.record for ruling in allowing)
     return replace(own, record=recorded, otherwise=_otherwise(allowing)) if isinstance(own, Allow) else own
 
