@@ -358,3 +358,23 @@ async def test_a_change_takes_what_an_approval_of_its_level_takes(steps_up: Gate
     done = await do(visitor, factor, "edit", page, **given, **change(page, amount="70000.50"))
     assert done.status_code == 303, sentence(done)
     assert (await steps_up.read(factor))["status"] == "approved"
+
+
+async def test_an_amount_that_is_lowered_into_a_lower_tier_takes_what_the_call_took_before(steps_up: Gateway) -> None:
+    less = "{id: less, tools: [pay_L3], when: 'amount(args.amount) < amount(20000)', then: ask, channels: [api], "
+    steps_up.rewrite("  - {id: at-L3,", f"  - {less}stages: [{{of: [finance]}}]}}\n  - {{id: at-L3,")
+    await steps_up.reload()
+    order = {"payee": "Acme Ltd", "amount": "60000.00", "currency": "CNY", "ref": "INV-1"}
+    request, visitor, phone = await steps_up.ask("pay_L3", order), Visitor(gateway=steps_up), await enrolled(steps_up)
+    page = await visitor.visit(request)
+    lower = change(page, amount="15000.00")
+    assert "type the amount or the code" in sentence(await do(visitor, request, "edit", page, **lower))
+    typed = await do(visitor, request, "edit", page, typed=request["code"], **lower)
+    assert "six digits" in sentence(typed)
+    by_api = await steps_up.decide(request, arguments={**order, "amount": "15000.00"}, digest=request["digest"])
+    assert (by_api.status_code, by_api.json()["assurance"]) == (403, "L3")
+    assert (await steps_up.read(request))["arguments"] == order
+    given = {"typed": request["code"], "totp": phone.next(steps_up)}
+    assert (await do(visitor, request, "edit", page, **given, **lower)).status_code == 303
+    after = await steps_up.read(request)
+    assert (after["state"], after["assurance"], after["arguments"]["amount"]) == ("approved", "L1", "15000.00")

@@ -39,6 +39,7 @@ EN: Mapping[str, str] = {
     "click.looked_at": "That was looked at already, and it is not what stands on the card.",
     "click.locked": "Too many wrong tries: nothing more is taken from you here until {until}. You can still deny, and "
     "others can decide.",
+    "click.edited_press": "Changed. Now approve it on the card, as it stands there now.",
     "click.edited_step_up": "Changed. Now approve it on the card: type the code that stands there now, or the amount.",
     "click.edited_factor": "Changed. The changed call takes a second factor: the card says how to approve it.",
     "click.step_up": "Approving this takes more than a click. The request still waits.",
@@ -72,6 +73,7 @@ ZH: Mapping[str, str] = {
     "click.wrong_code": "与卡片所示不符，还可尝试 {left} 次。",
     "click.looked_at": "刚才已核对过，与卡片所示不符。",
     "click.locked": "输入错误次数过多：{until} 之前不再接受您的批准。您仍可拒绝，其他人仍可决定。",
+    "click.edited_press": "已修改。请按卡片现在的内容在卡片上批准。",
     "click.edited_step_up": "已修改。请在卡片上批准：输入卡片上的新核对码或金额。",
     "click.edited_factor": "已修改。修改后的调用需要二次验证，批准方法见卡片。",
     "click.step_up": "批准此请求不能只凭点击。请求仍在等待。",

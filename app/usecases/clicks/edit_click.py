@@ -9,6 +9,7 @@ from msgspec import Struct
 from app.domain.card.editing import FieldFaultError, edit_form, edited_arguments
 from app.domain.errors import ConflictError, InvalidError
 from app.domain.lifecycle.step import Refusal
+from app.domain.people.assurance import Assurance
 from app.domain.request.request import Status
 from app.domain.rules.name_of import name_of
 from app.domain.text.canonical import canonical
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.deciding.edit import Edit, JudgedEdition
+
+
+_STEP_UP = {
+    Assurance.L1: "edited_press",  # the call as it was took more than a click
+    Assurance.L2: "edited_step_up",
+    Assurance.L3: "edited_factor",
+    Assurance.L4: "edited_factor",
+}
 
 
 class _Begun(Struct, frozen=True, kw_only=True):
@@ -146,7 +155,7 @@ def _made(known: Recognised, made: EditMade) -> Received:
         Refusal.BARRED: "edited_other",
         Refusal.EDITED: "edited_other",
         Refusal.TOO_SOON: "edited_read_first",
-        Refusal.STEP_UP: "edited_step_up" if made.request.assurance.on_cards else "edited_factor",
+        Refusal.STEP_UP: _STEP_UP[made.request.assurance],
     }
     return Received(outcome=_said(known, keys.get(made.own, "edited_waits") if made.own else "edited_waits", made))
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.identity.seals import Seals
+    from app.domain.people.assurance import Assurance
     from app.domain.request.decision import Evidence
     from app.domain.request.quorum import Electorate
     from app.domain.request.request import ConfirmationRequest
@@ -169,7 +170,7 @@ class Edit:
         spend_instead(tx, judged, request_id=request.id)
         for note in judged.notes:
             tx.append(note, request_id=request.id)
-        return _with_own_vote(tx, after, now, policy, edition)
+        return _with_own_vote(tx, after, now, policy, edition, before=request.assurance)
 
 
 def may_edit(
@@ -200,8 +201,14 @@ def approve_as_it_is(tx: Tx, request: ConfirmationRequest, now: datetime, policy
     return EditMade(request=decided.request, decided=decided, own=decided.refusal, changed=False)
 
 
-def _with_own_vote(tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, edition: Edition) -> EditMade:
-    """Count the editor's vote on what they made, if it is one that counts."""
+def _with_own_vote(
+    tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, edition: Edition, *, before: Assurance
+) -> EditMade:
+    """Count the editor's vote on what they made, if it is one that counts.
+
+    In the breath of a change it is to be worth what the call took `before` as well: who lowers an amount is as sure to
+    be who they say as who approves it as it was.
+    """
     voters = voters_of(request, policy, now=now)
     vote = Decision(
         id="",
@@ -213,6 +220,8 @@ def _with_own_vote(tx: Tx, request: ConfirmationRequest, now: datetime, policy: 
         on_behalf_of=acts_for(edition.by, request, voters),
     )
     why_not = refusal_of(request, vote, voters)
+    if why_not is None and not edition.evidence.assurance.suffices_for(before):
+        why_not = Refusal.STEP_UP
     if why_not is not None:
         return EditMade(request=request, decided=None, own=why_not)
     decided = _decide(tx, request, now, policy, edition)

@@ -80,8 +80,9 @@ class EditByApi:
     ) -> ConfirmationRequest:
         """Change exactly what `digest` names to these arguments, whole, and approve that as far as `person` may.
 
-        What was `given` must be worth what the changed call takes, where their own approval would count: the code as it
-        was shown, or the amount as it is to be. Otherwise nothing is changed (StepUpNeededError, LockedError).
+        What was `given` must be worth what the call takes, as it stands and as changed, where their own approval would
+        count: the code as it was shown, or the amount as it is to be. Otherwise nothing is changed (StepUpNeededError,
+        LockedError).
 
         A sensitive value may be sent as it was shown, masked: it then stays. Nothing changed is a plain approval. The
         same change again is answered like the first time. Raises NotFoundError, DigestMismatchError, NotEligibleError,
@@ -152,12 +153,16 @@ class EditByApi:
     def _as_it_will_be(
         self, tx: Tx, request: ConfirmationRequest, now: datetime, wanted: JudgedEdition
     ) -> ConfirmationRequest:
-        """Return the request after the change, but with the code that was shown: what an approval would be about."""
+        """Return the request after the change, but with the code that was shown: what an approval would be about.
+
+        It takes the higher of what the request takes as it stands and as changed.
+        """
         judged = wanted.judged
         cautions = (*near_copies(tx, judged, now=now), *weigh(tx, judged, now=now, instead_of=request.id))
         by = wanted.edition.by
         after = as_edited(request, wanted.judged, by=by, seals=self._seals, now=now, cautions=cautions).request
-        return replace(after, code=request.code, decisions=())
+        level = max(after.assurance, request.assurance.of_each)
+        return replace(after, code=request.code, decisions=(), assurance=level)
 
     async def _write(
         self, request: ConfirmationRequest, wanted: JudgedEdition, given: Given

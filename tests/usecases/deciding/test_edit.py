@@ -419,6 +419,20 @@ async def test_a_form_with_a_lower_amount_approves_at_once(either: Gateway) -> N
     assert g.card(request).card.headline == "Approved"
 
 
+async def test_a_lower_amount_that_takes_less_is_approved_after_the_form_and_not_by_it(g: Gateway) -> None:
+    g.rewrite("  - {id: usual, tools: [transfer], then: ask,",
+              "  - {id: less, tools: [transfer], when: args.amount < 60000, then: ask, stages: [{of: [finance]}], "
+              "channels: [chat, api]}\n  - {id: usual, tools: [transfer], then: ask, assurance: L2,")  # fmt: skip
+    await g.reload()
+    request = await transfer(g)
+    heard = (await g.send(filled(g, request, amount="50000"))).body
+    assert heard == {"result": "recorded", "sentence": "Changed. Now approve it on the card, as it stands there now."}
+    after = await g.read(request)
+    assert (after["state"], after["assurance"], after["decisions"]) == ("pending", "L1", [])
+    assert (await g.press(request, "U_ALICE"))["result"] == "recorded"
+    assert (await g.read(request))["state"] == "approved"
+
+
 async def test_a_form_with_other_changes_says_that_somebody_else_must_approve_and_the_card_shows_what_was_changed(
     g: Gateway,
 ) -> None:
