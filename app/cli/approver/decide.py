@@ -96,8 +96,10 @@ def _confirm(request: Shown, *, yes: bool) -> None:
     """Ask for the code that the card shows too, so that nobody approves another request than they mean."""
     if yes:
         return
+    from app.domain.card.typed import is_code_right
+
     typed = typer.prompt(f"type the code to approve ({request['code']})", default="", show_default=False)
-    if typed.strip().upper() != request["code"]:
+    if not is_code_right(request["code"], typed):
         end("that is not its code: nothing was done", code=1)
 
 

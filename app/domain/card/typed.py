@@ -25,6 +25,7 @@ TYPED = "typed"
 """The field of the form that asks for it."""
 
 _LONGEST = 60
+_HALF = 4  # characters of a code on either side of its hyphen
 _FULL_WIDTH = {full: full - 0xFEE0 for full in range(0xFF01, 0xFF5F)} | {0xFFE5: ord("¥"), 0xFFE1: ord("£")}
 _HYPHENS = re.compile(r"[-\u2010-\u2015\u2212]")
 _AMOUNT = re.compile(r"(?:[0-9]{1,15}|[0-9]{1,3}(?:,[0-9]{3}){1,4})(?:\.[0-9]{1,4})?")
@@ -42,11 +43,26 @@ def is_typed_right(request: ConfirmationRequest, text: str) -> bool:
 
     The time that it takes tells nothing of how much of it was right.
     """
-    folded = "".join(text.translate(_FULL_WIDTH).split()).upper() if len(text) <= _LONGEST else ""
-    is_code = _same(_HYPHENS.sub("", folded), request.code.replace("-", ""))
+    folded = _folded(text)
+    is_code = is_code_right(request.code, text)
     total = typed_total(request)
     is_amount = total is not None and _same(_amount(folded, total[0]), plain(total[1]))
     return is_code or is_amount
+
+
+def is_code_right(code: str, text: str) -> bool:
+    """Say whether a text is this code, as people type it."""
+    return _same(_HYPHENS.sub("", _folded(text)), _HYPHENS.sub("", code))
+
+
+def code_in(text: str) -> str:
+    """Return a code as cards show it, of what somebody typed; what is none comes back in capitals."""
+    letters = _HYPHENS.sub("", _folded(text))
+    return f"{letters[:_HALF]}-{letters[_HALF:]}" if len(letters) == 2 * _HALF else letters
+
+
+def _folded(text: str) -> str:
+    return "".join(text.translate(_FULL_WIDTH).split()).upper() if len(text) <= _LONGEST else ""
 
 
 def typed_total(request: ConfirmationRequest) -> tuple[str, Decimal] | None:

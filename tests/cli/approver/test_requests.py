@@ -75,7 +75,7 @@ async def test_approving_asks_for_the_code_of_that_very_request(gateway: Gateway
     assert (wrong.exit_code, "nothing was done" in wrong.output) == (1, True)
     assert (await assent("approve", request["id"], given="\n")).exit_code == 1
     assert (await gateway.read(request))["state"] == "pending"
-    right = await assent("approve", request["id"], "--reason", "fine", given=f"{request['code'].lower()}\n")
+    right = await assent("approve", request["id"], "--reason", "fine", given=f"{_in_full_width(request['code'])}\n")
     assert (right.exit_code, right.stdout.splitlines()[-1]) == (0, "by_api: approved")
     assert (await gateway.read(request))["decisions"][0]["reason"] == "fine"
     late = await assent("approve", request["id"], "--yes")
@@ -224,3 +224,8 @@ async def test_a_link_to_the_page_with_all_of_it_is_printed_for_whoever_may_look
     assert link.startswith("https://assent.acme.example/sign-in?")
     assert until.startswith("works once, until ")
     assert (await assent("review", request["id"], who=DAVE)).exit_code == 1
+
+
+def _in_full_width(code: str) -> str:
+    """Return a code as a Chinese keyboard writes it, without its hyphen."""
+    return "".join(chr(ord(letter) + 0xFEE0) for letter in code.replace("-", "").lower())

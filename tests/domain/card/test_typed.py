@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from app.domain.card.typed import TYPED, is_typed_right, typed_field
+from app.domain.card.typed import TYPED, code_in, is_code_right, is_typed_right, typed_field
 from app.domain.money.amounts import CURRENCIES
 from app.domain.money.payment import Payment
 from app.domain.text.language import Language
@@ -44,6 +44,8 @@ def paying(*amounts: str, currency: str = "CNY") -> ConfirmationRequest:
 def test_the_code_counts_however_a_keyboard_writes_it(text: str) -> None:
     assert is_typed_right(a_request(), text)
     assert is_typed_right(paying("80000"), text)
+    assert is_code_right(CODE, text)
+    assert code_in(text) == CODE
 
 
 @requirement("S-29")
@@ -53,6 +55,8 @@ def test_the_code_counts_however_a_keyboard_writes_it(text: str) -> None:
 )
 def test_nothing_else_is_the_code(text: str) -> None:
     assert not is_typed_right(a_request(), text)
+    assert not is_code_right(CODE, text)
+    assert code_in(text) != CODE
 
 
 @requirement("S-29")

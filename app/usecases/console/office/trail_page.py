@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from app.domain.card.card_for import instant_text
+from app.domain.card.typed import code_in
 from app.domain.errors import AssentError, InvalidError
 from app.domain.money.payment import plain
 from app.domain.people.people import email_key
@@ -181,7 +182,7 @@ def _filter(name: str, value: str, policy: Policy) -> dict[str, str | int]:
         case "person":
             return {name: email_key(value)}
         case "code":
-            return {name: value.upper()}
+            return {name: code_in(value)}
         case "outcome":
             return {"state": _one_of(value, set(State), name)}
         case "saved":
