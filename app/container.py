@@ -313,6 +313,7 @@ class Container:
 
         return console_verbs(
             *(self.store, self.book, self.seals, self.clock, self.edit),
+            reopen=self.reopen,
             review=self.review,
             factors=self.factors,
             switches=self.switches,

@@ -19,7 +19,7 @@ from app.domain.people.assurance import Assurance
 from app.domain.request.decision import Verdict
 from app.domain.words.say import say
 from app.usecases.console.decide_page import MOST_REASON, Refused, Wanted
-from app.usecases.console.do_other import OtherWanted
+from app.usecases.console.do_other import Again, OtherWanted
 from app.usecases.console.other_forms import OTHERS
 from app.usecases.proving.proof import Given
 
@@ -69,6 +69,8 @@ def deciding_router(c: ConsoleVerbs) -> Router:
                 refused = await c.do_other(right, request_id, sent, language)
             else:
                 refused = await _voted(c, right, request_id, form, language)
+            if isinstance(refused, Again):
+                return await _asked_again(c, request, right, request_id, refused)
             if refused is None:
                 return see(f"{base_of(policy)}/r/{request_id}", policy)
             reason = form.get("reason", "")
@@ -77,6 +79,14 @@ def deciding_router(c: ConsoleVerbs) -> Router:
         return await told(request, pressed, closed="signed_out")
 
     return router
+
+
+async def _asked_again(c: ConsoleVerbs, request: Request, right: Right, request_id: str, again: Again) -> Response:
+    """Go on to the new request, or say which it is to whom a card's link opens no other."""
+    if right.request_id is None:
+        policy = c.sessions.policy_of(right)
+        return see(f"{base_of(policy)}/r/{again.request_id}", policy)
+    return await _drawn(c, request, right, request_id, done=again.sentence)
 
 
 async def _voted(
@@ -96,17 +106,18 @@ async def _drawn(
     request_id: str,
     *,
     refused: Refused | None = None,
+    done: str = "",
     reason: str = "",
     sent: OtherWanted | None = None,
 ) -> Response:
-    """Draw the page of a request as it stands, also after a press that was refused.
+    """Draw the page of a request as it stands, also after a press that was refused, or was `done` elsewhere.
 
     `reason`, or `sent`, is what was typed there.
     """
     policy = c.sessions.policy_of(right)
     language = language_of(request, policy)
     found = await c.decide_page.show(right, request_id, language, since=refused.press if refused else None)
-    values = values_of(found, language, notice=refused.sentence if refused else "", reason=reason, sent=sent)
+    values = values_of(found, language, notice=refused.sentence if refused else done, reason=reason, sent=sent)
     values |= {"to_inbox": right.request_id is None}
     status = 409 if refused else 200
     shows = policy.url and any(each.is_picture for each in found.sheet.evidence)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from app.policies.file.policy_book import PolicyBook
     from app.ports import Clock
     from app.storage.engine.store import Store
+    from app.usecases.asking.reopen import Reopen
     from app.usecases.console.office.build import Office
     from app.usecases.deciding.edit import Edit
     from app.usecases.pauses.switch import Switches
@@ -62,6 +63,7 @@ def console_verbs(
     clock: Clock,
     edit: Edit,
     *,
+    reopen: Reopen,
     review: Review,
     factors: Factors,
     switches: Switches,
@@ -78,7 +80,7 @@ def console_verbs(
         sessions=Sessions(store=store, book=book, seals=seals, clock=clock, review=review),
         inbox=Inbox(store=store, book=book, seals=seals),
         decide_page=DecideOnPage(store=store, book=book, seals=seals),
-        do_other=DoOther(store=store, book=book, seals=seals, edit=edit_by_form),
+        do_other=DoOther(store=store, book=book, seals=seals, edit=edit_by_form, reopen=reopen),
         passkeys=Passkeys(store=store, book=book, seals=seals),
         elsewhere=Elsewhere(store=store, book=book, seals=seals, clock=clock, issuers=issuers),
         factors=factors,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.text.language import Language
+from tests.console.signed_in import Home
 from tests.fixtures.editing import EDITING, TRANSFER
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.review_visits import URL, ReadPage, Visitor, pressing, sentence, with_url
@@ -378,3 +379,23 @@ async def test_an_amount_that_is_lowered_into_a_lower_tier_takes_what_the_call_t
     assert (await do(visitor, request, "edit", page, **given, **lower)).status_code == 303
     after = await steps_up.read(request)
     assert (after["state"], after["assurance"], after["arguments"]["amount"]) == ("approved", "L1", "15000.00")
+
+
+async def test_what_expired_is_asked_again_on_its_page_once_by_whoever_may(gateway: Gateway, visitor: Visitor) -> None:
+    request = await gateway.ask()
+    await gateway.advance(timedelta(minutes=31))
+    assert (await gateway.read(request))["state"] == "expired"
+    page = await visitor.visit(request)
+    assert offered(page) == ["reopen"]
+    for told in ("Asked again: the new request has the code", "This was asked again already: look for the code"):
+        answer = await do(visitor, request, "reopen", page)
+        assert (answer.status_code, told in sentence(answer)) == (200, True)
+    opened = [row["id"] for row in gateway.rows("SELECT id FROM requests") if row["id"] != request["id"]]
+    alice = await Home.of(gateway, origin=URL)
+    fields = {"do": "reopen", "press": pressing((await alice.get(f"/r/{request['id']}")).text)}
+    answer = await alice.post(f"/r/{request['id']}", origin=URL, **fields)
+    assert (answer.status_code, [answer.headers["location"]]) == (303, [f"/r/{each}" for each in opened])
+    waiting = await gateway.ask(arguments={"payee": "B", "amount": 2})
+    page = await visitor.visit(waiting)
+    assert "reopen" not in offered(page)
+    assert (await do(visitor, waiting, "reopen", page)).status_code == 409

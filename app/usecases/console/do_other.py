@@ -24,7 +24,7 @@ from app.domain.lifecycle.wishes import Wish
 from app.domain.people.people import email_key
 from app.domain.request.action import VERB_OF, Action, Blank
 from app.domain.request.decision import Evidence
-from app.domain.request.request import CONSOLE
+from app.domain.request.request import CONSOLE, State
 from app.domain.rules.name_of import name_of
 from app.domain.text.canonical import canonical
 from app.domain.text.visible import visible
@@ -32,6 +32,7 @@ from app.domain.words.say import say
 from app.storage.requests.requests import lock_request
 from app.storage.requests.sealing import why_missing
 from app.storage.requests.seen_before import seen_before, was_seen
+from app.usecases.asking.reopen import Expired, expired
 from app.usecases.cards.compose import labels_of
 from app.usecases.cards.secret_texts import without_secrets
 from app.usecases.console.decide_page import Refused, proof_told, refusal_to_look, what_became, who_was_faster
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
+    from app.usecases.asking.reopen import AskedAgain, Reopen
     from app.usecases.console.sessions import Right
     from app.usecases.deciding.edit import EditMade
     from app.usecases.deciding.edit_api import EditByApi
@@ -117,24 +119,34 @@ class _Sent(Struct, frozen=True, kw_only=True):
         return Refused(sentence=say(self.language, key, **values), press=press)
 
 
+class Again(Struct, frozen=True, kw_only=True):
+    """It was asked again, as another request."""
+
+    request_id: str
+    sentence: str
+
+
 class DoOther:
     """The use case."""
 
-    def __init__(self, *, store: Store, book: PolicyBook, seals: Seals, edit: EditByApi) -> None:
+    def __init__(self, *, store: Store, book: PolicyBook, seals: Seals, edit: EditByApi, reopen: Reopen) -> None:
         """Take what it works on."""
         self._store = store
         self._book = book
         self._seals = seals
         self._edit = edit
+        self._reopen = reopen
 
-    async def __call__(self, right: Right, request_id: str, wanted: OtherWanted, language: Language) -> Refused | None:
+    async def __call__(
+        self, right: Right, request_id: str, wanted: OtherWanted, language: Language
+    ) -> Refused | Again | None:
         """Carry out what was sent; None: it is done, or was before.
 
         Raises UnauthenticatedError for a session that is over, NotFoundError for another request than its own,
         ForbiddenError for who may no longer look, and UnavailableError.
         """
 
-        def unit(tx: Tx) -> tuple[Refused | _Change | None] | AssentError:
+        def unit(tx: Tx) -> tuple[Refused | _Change | Expired | None] | AssentError:
             locked = lock_request(tx, request_id)
             if locked is None:
                 return why_missing(tx, request_id)
@@ -149,9 +161,11 @@ class DoOther:
             return (self._done(sent, right),)
 
         [done] = await self._store.write(unit, org=right.org, about=request_id)
+        if isinstance(done, Expired):
+            return _told_again(await self._reopen.again(done), language)
         return await self._changed(right, request_id, done, wanted, language) if isinstance(done, _Change) else done
 
-    def _done(self, sent: _Sent, right: Right) -> Refused | _Change | None:
+    def _done(self, sent: _Sent, right: Right) -> Refused | _Change | Expired | None:
         wanted, request = sent.wanted, sent.request
         try:
             press = parse_press(self._seals, wanted.press, session=right.name, request_id=request.id)
@@ -166,6 +180,8 @@ class DoOther:
             return sent.refused("console.stale", faster=faster)
         if wanted.action is Action.EDIT:
             return _change(sent, press)
+        if wanted.action is Action.REOPEN:
+            return _expired(sent, press)
         done = _extended(sent, press) if wanted.action is Action.EXTEND else _consulted(sent, press)
         if isinstance(done, Refused):
             return done
@@ -228,6 +244,22 @@ def _extended(sent: _Sent, press: Press) -> Consulted:
         return Consulted(request=request, refusal=Refusal.NOT_ELIGIBLE)
     step = advance(request, more_time(request, policy, by=person, evidence=evidence), now=sent.now)
     return Consulted(request=carry_out(sent.tx, request, step), refusal=step.refusal)
+
+
+def _expired(sent: _Sent, press: Press) -> Expired | Refused:
+    request, person = sent.request, sent.person
+    if request.state is State.EXPIRED and may_ask_for(request, person, sent.policy, sent.now):
+        return expired(sent.tx, request, person)
+    evidence = Evidence(channel=CONSOLE, shown_at=press.drawn_at)
+    sent.tx.append(refused_click(evidence, why="not_eligible", person=person), request_id=request.id)
+    return sent.refused("click.not_eligible", press)
+
+
+def _told_again(again: AskedAgain, language: Language) -> Again | Refused:
+    if again.request is None:
+        return Refused(sentence=say(language, f"click.{again.key}", reason=visible(again.reason)))
+    key = "click.reopened_before" if again.before else "click.reopened"
+    return Again(request_id=again.request.id, sentence=say(language, key, code=again.request.code))
 
 
 def _consulted(sent: _Sent, press: Press) -> Consulted | Refused:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from app.domain.text.language import Language
     from app.storage.engine.transaction import Tx
 
-OTHERS = tuple(verb for verb in VERBS if verb.done or verb.action in {Action.EDIT, Action.EXTEND})
+OTHERS = tuple(verb for verb in VERBS if verb.done or verb.action in {Action.EDIT, Action.EXTEND, Action.REOPEN})
 """The verbs besides a vote that a page of a request carries out, in the order of the table."""
 
 MOST_LISTED = 24
@@ -61,6 +61,8 @@ def others_for(
     tx: Tx, request: ConfirmationRequest, policy: Policy, language: Language, *, reader: str, now: datetime
 ) -> tuple[Other, ...]:
     """Return what a reader may do besides voting, at this instant; what is sent is asked again of the verb itself."""
+    if request.state is State.EXPIRED and may_ask_for(request, reader, policy, now):
+        return (_plain(Action.REOPEN, language, say(language, "console.other.reopen")),)
     if request.state is not State.PENDING or now >= request.expires_at:
         return ()
     people = PeopleNow(tx, request, now, policy, reader)
@@ -85,6 +87,8 @@ def _other(
     now: datetime,
 ) -> Other | None:
     action = verb.action
+    if action is Action.REOPEN:
+        return None  # it still waits
     if action is Action.EDIT:
         return _edit(tx, request, policy, language, by=by, now=now)
     if action is Action.EXTEND:
