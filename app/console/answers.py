@@ -9,6 +9,7 @@ from starlette.responses import Response
 from app.console.pages import page
 from app.console.visit import HSTS, is_secure, language_of
 from app.domain.errors import AssentError, ForbiddenError, NotFoundError, UnauthenticatedError, UnavailableError
+from app.domain.words.say import say
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -39,8 +40,11 @@ async def told(
     except AssentError as error:
         found = ((name, status) for kind, name, status in _CLOSED if isinstance(error, kind))
         name, status = next(found, ("closed", 400))
-        name = {401: closed, 403: forbidden}.get(status, name)
-        return await page(request, "closed.html", language_of(request, None), {"name": name}, status=status)
+        name, language = {401: closed, 403: forbidden}.get(status, name), language_of(request, None)
+        roles = error.more.get("roles")
+        who = [say(language, f"admin.role.{role}") for role in roles] if isinstance(roles, list) else []
+        values = {"name": name, "who": " / ".join(who)}
+        return await page(request, "closed.html", language, values, status=status)
 
 
 def see(path: str, policy: Policy) -> Response:

@@ -76,6 +76,13 @@ async def test_a_page_drawn_before_somebody_else_acted_cannot_be_pressed_and_say
     assert again.status_code == 303
     late = await press(visitor, request, "deny", stale.text, ready="later")
     assert "Somebody was faster: ✅ Approved by" in sentence(late)
+    over = await gateway.ask()
+    await gateway.advance(timedelta(minutes=29))
+    page = await visitor.visit(over)
+    await gateway.advance(timedelta(minutes=2))
+    told = sentence(await press(visitor, over, "approve", page))
+    assert "Its time has run out" in told
+    assert "faster" not in told
 
 
 async def test_a_reminder_that_went_out_makes_no_page_old(gateway: Gateway, visitor: Visitor) -> None:

@@ -255,3 +255,15 @@ def plan_of(gateway: Gateway, text: str) -> str:
         connection.execute("SET assent.org = '*'")
         connection.execute("SET enable_seqscan = off")
         return str(connection.execute(cast("LiteralString", f"EXPLAIN {text}")).fetchall())
+
+
+async def test_nothing_is_marked_that_its_reader_cannot_approve_and_its_row_says_why(gateway: Gateway) -> None:
+    gateway.rewrite("{name: Alice,", "{name: Alice, limit: {CNY: 1},")
+    await gateway.reload()
+    request = await gateway.ask("by_api", {"payee": "B"})
+    alice, bob = await Home.of(gateway, ALICE, origin=URL), await Home.of(gateway, BOB, origin=URL)
+    page = (await alice.get()).text
+    assert request["id"] in rows_of(page)
+    assert "It is above what you may approve, or its amount is not known." in page
+    assert request["id"] not in marks_of(page)
+    assert request["id"] in marks_of((await bob.get()).text)

@@ -42,6 +42,9 @@ async def test_l2_takes_what_stands_there_typed_and_locks_after_three_wrong_trie
         wrong = await press(visitor, request, "approve", page, typed="80000")
         assert f"Tries left: {left}." in sentence(wrong)
     assert "Too many wrong tries" in sentence(await press(visitor, request, "approve", page, typed="1"))
+    locked = (await visitor.look(request)).text
+    assert "nothing more is looked at for 15 min" in locked
+    assert ('value="deny"' in locked, 'value="approve"' in locked) == (True, False)
     right = await press(visitor, request, "approve", page, typed="80000.50")
     assert "Too many wrong tries" in sentence(right)
     assert (await press(visitor, other, "approve", await visitor.visit(other), typed="¥80,000.50")).status_code == 303
@@ -59,6 +62,7 @@ async def test_l4_is_approved_on_the_page_by_two_people_each_with_their_own_fact
     assert "six digits" in sentence(await press(visitor, request, "approve", page, typed="80000.50"))
     wrong = await press(visitor, request, "approve", page, typed="80000.50", totp=phones[ALICE].wrong(gateway))
     assert "not what your app should show" in sentence(wrong)
+    assert "Tries left: 2." in sentence(wrong)
     code = phones[ALICE].next(gateway)
     assert (await press(visitor, request, "approve", page, typed="80000.50", totp=code)).status_code == 303
     assert (await gateway.read(request))["state"] == "pending"

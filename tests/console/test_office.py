@@ -355,7 +355,9 @@ async def test_the_pulse_counts_what_is_so_in_the_database_and_leads_to_the_trai
     waits = await gateway.ask("by_api", {"n": 3})
     await gateway.ask("anything", org="globex")
     alice, olga = await Person.signed_in(gateway), await in_office(gateway, OLGA, "auditor")
-    assert (await alice.get("/console/pulse")).status_code == 403
+    refused = await alice.get("/console/pulse")
+    assert (refused.status_code, "auditor / operator / administrator" in refused.text) == (403, True)
+    assert "auditor / administrator" in (await alice.get("/console/trail")).text
     page = (await olga.get("/console/pulse")).text
     waiting, _, expired, unknown, undelivered, *_ = numbers_in(page)
     assert (waiting, expired, unknown, undelivered) == ("1", "0", "1", "0")

@@ -278,3 +278,12 @@ async def nobodys(gateway: Gateway, person: Person) -> httpx2.Response:
     """Deny a call that the rule would have covered, and look again."""
     await gateway.decide(await gateway.ask("by_api", {"to": "<b>Ops</b>", "n": 0}), "deny")
     return await person.get("/console/rules/proposed")
+
+
+async def test_a_long_condition_stands_there_whole(gateway: Gateway) -> None:
+    long = " || ".join(f"args.payee == 'Somebody {number}'" for number in range(40))
+    gateway.rewrite("rules:\n", f'rules:\n  - {{id: endless, tools: [pay], when: "{long}", then: deny}}\n')
+    await gateway.reload()
+    olga = await in_office(gateway, OLGA, "auditor")
+    page = "".join(ReadPage((await olga.get("/console/rules")).text).texts)
+    assert long in page

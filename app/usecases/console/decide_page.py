@@ -27,7 +27,7 @@ from app.domain.identity.seals import BadTokenError
 from app.domain.lifecycle.step import Refusal
 from app.domain.people.people import email_key
 from app.domain.request.decision import Evidence, Verdict
-from app.domain.request.request import CONSOLE, GrantStatus
+from app.domain.request.request import CONSOLE, GrantStatus, Status
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
@@ -47,6 +47,7 @@ from app.usecases.pauses.stop_paused import pause_shown
 from app.usecases.permits.session_approval import allow_for_session, offer_digest, offered
 from app.usecases.proving.proof import NOTHING_GIVEN, worth_of
 from app.usecases.proving.second_factor import has_totp
+from app.usecases.proving.step_up import MOST_WRONG
 from app.usecases.reading.evidence import find_piece
 from app.usecases.reading.review import may_look
 from app.usecases.reading.review_sheet import sheet_for
@@ -343,6 +344,8 @@ def who_was_faster(request: ConfirmationRequest, press: Press, policy: Policy, l
     def named(email: str) -> str:
         return visible(name_of(policy, email))
 
+    if request.status is Status.EXPIRED:
+        return say(language, "console.faster.expired")
     if request.status.final:
         outcome = outcome_sentence(request, language, named, policy.zone)
         return say(language, "console.faster.settled", outcome=outcome)
@@ -380,7 +383,9 @@ def proof_told(error: StepUpNeededError | LockedError, language: Language) -> st
     if more.get("wrong") == "typed":
         return say(language, "console.wrong_typed", left=more.get("left", 0))
     if more.get("wrong") in {"totp", "passkey"}:
-        return say(language, f"console.wrong_{more['wrong']}")
+        left = more.get("left", MOST_WRONG)
+        counted = say(language, "console.tries_left", left=left) if left != MOST_WRONG else ""
+        return say(language, f"console.wrong_{more['wrong']}") + counted
     missing = more.get("missing")
     if isinstance(missing, list) and "typed" in missing:
         return say(language, "console.typed_missing")

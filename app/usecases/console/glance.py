@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -14,17 +15,21 @@ from app.domain.lifecycle.execution import may_take_back
 from app.domain.lifecycle.lifecycle import refusal_of
 from app.domain.lifecycle.step import Refusal
 from app.domain.people.assurance import Assurance
+from app.domain.people.people import email_key
 from app.domain.request.decision import Evidence, Verdict
 from app.domain.request.quorum import count
 from app.domain.request.request import CONSOLE, State
 from app.domain.words.say import say
 from app.domain.words.span_text import span_text
+from app.storage.identity.attempts import locked_until
+from app.storage.identity.passkeys import list_passkeys
 from app.usecases.cards.compose import terms_for
 from app.usecases.cards.outcome_facts import outcome_facts
 from app.usecases.console.history import history_of
 from app.usecases.console.why import why_asked
 from app.usecases.proving.may_count import approval_by, voters_when
-from app.usecases.proving.second_factor import has_factor
+from app.usecases.proving.second_factor import has_factor, totp_subject
+from app.usecases.proving.step_up import locked_out
 from app.usecases.voters.electorate import voters_shown
 
 if TYPE_CHECKING:
@@ -157,7 +162,19 @@ def may_do(
         return MayDo(deny=True, why_not=say(language, "console.only_deny.hidden", fields=", ".join(unseen)))
     if request.assurance.of_each is Assurance.L3 and not (has_factor(tx, reader) if factor is None else factor):
         return MayDo(deny=True, why_not=say(language, "console.no_factor"))
-    return MayDo(approve=True, deny=True)
+    until = _locked_until(tx, request, reader)
+    told = say(language, "console.locked", minutes=math.ceil((until - now) / timedelta(minutes=1))) if until else None
+    return MayDo(approve=until is None, deny=True, why_not=told)
+
+
+def _locked_until(tx: Tx, request: ConfirmationRequest, reader: str) -> datetime | None:
+    """Return until when nothing is looked at that goes with this reader's approval; a passkey has no such lock."""
+    if request.assurance is Assurance.L1:
+        return None
+    until = locked_out(tx, request, reader)
+    if until is not None or request.assurance.of_each is not Assurance.L3 or list_passkeys(tx, email_key(reader)):
+        return until
+    return locked_until(tx, totp_subject(email_key(reader)))
 
 
 def _may_stop(request: ConfirmationRequest, language: Language, mine: Decision | None, now: datetime) -> MayDo:

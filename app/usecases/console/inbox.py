@@ -149,6 +149,7 @@ class _Look:
         self._me = email_key(right.person)
         self._paused = bool(pauses_of(list_switches(tx)))
         self._concerns: dict[str, bool] = {}
+        self._denied_only: dict[str, str] = {}  # why this person cannot approve it, by its id
         self._walked = 0
         acting = policy.directory.acting_on(self._now.astimezone(policy.zone).date())
         self._names = {right.person, *(of for to, of in acting if to == right.person)}
@@ -187,6 +188,8 @@ class _Look:
             )
             if may.deny:
                 mine.append(request)
+                if not may.approve and may.why_not is not None:
+                    self._denied_only[request.id] = may.why_not
             elif not may.withdraw and not self._asked(request):
                 others.append(request)
         last = walked if walked is not None else marks[-1] if more else None
@@ -246,8 +249,10 @@ class _Look:
         return self._me in {email_key(who) for who in (request.call.requester, request.call.owner) if who}
 
     def _pressable(self, request: ConfirmationRequest) -> tuple[ConfirmationRequest, Item]:
-        """Return a row; where it shows the whole call, with what approves just that."""
+        """Return a row; where it shows the whole call and this person may approve it, with what approves just that."""
         item = item_of(request, self._policy, self._language, self._now, warned=True)
+        if request.id in self._denied_only:
+            return request, replace(item, why_not=self._denied_only[request.id])
         facts = facts_together(
             request, self._policy, self._language, pause_shown(self._tx, request) if self._paused else None
         )

@@ -44,3 +44,8 @@ def pages_for(policy: Policy, person: str, claims: Collection[str] = ()) -> froz
     """
     roles = roles_of(policy.directory, policy.roles, person, claims)
     return frozenset(page for role in roles for page in _OPENS[role])
+
+
+def roles_for(page: Page) -> tuple[Role, ...]:
+    """Return the roles that open a page, in their order."""
+    return tuple(role for role in Role if page in _OPENS[role])

@@ -35,7 +35,7 @@ from app.storage.identity.console_sessions import (
 )
 from app.storage.requests.request_lists import list_ids
 from app.storage.requests.seen_before import seen_before
-from app.usecases.console.rights import Page, pages_for
+from app.usecases.console.rights import Page, pages_for, roles_for
 from app.usecases.reading.review import Way
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def refusal_for(tx: Tx, right: Right, page: Page) -> AssentError | None:
     if tx.now() >= right.until:
         return UnauthenticatedError()
     if page not in pages_of(right):
-        return ForbiddenError()
+        return ForbiddenError(roles=[role.value for role in roles_for(page)])
     return None
 
 

@@ -47,7 +47,7 @@ MOST_VERSIONS = 20
 MOST_RULES = 50
 MOST_STANDING = 25
 _LOOKED = "console rules"
-_LONGEST = 160  # characters of one cell
+_LONGEST = 160  # characters of a call's values beside a rule
 _MOST_TOOLS = 200
 _MOST_STEPS = 40
 
@@ -232,15 +232,11 @@ def _rule(rule: Rule, policy: Policy, language: Language) -> RuleLine:
     tiers = "; ".join(map(answered, rule.tiers))
     return RuleLine(
         id=rule.id,
-        tools=visible(_cut(", ".join(pattern.text for pattern in rule.tools))),
-        when=visible(_cut(when)),
+        tools=visible(", ".join(pattern.text for pattern in rule.tools)),
+        when=visible(when),
         then=rule.then.value,
-        asks=visible(_cut(tiers or asked(rule.asking))),
+        asks=visible(tiers or asked(rule.asking)),
     )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _standing(tx: Tx, shown: ShownPermit, right: Right, policy: Policy, language: Language) -> Standing:
@@ -292,4 +288,5 @@ def _tried(explanation: Explanation) -> Tried:
 
 def values_told(values: Sequence[tuple[str, str]]) -> str:
     """Write what a condition named, each with its value."""
-    return visible(_cut(", ".join(f"{name} = {value}" for name, value in values)))
+    text = ", ".join(f"{name} = {value}" for name, value in values)
+    return visible(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
