@@ -26,7 +26,7 @@ from app.api.operator.health import health_router
 from app.api.operator.payees import payees_router
 from app.api.operator.switches import switches_router
 from app.api.operator.trail import trail_router
-from app.api.wire.problems import install
+from app.api.wire.problems import answer_to, install
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -49,6 +49,15 @@ def create_app(container: Container) -> Application:
 
     app = Application(lifespan=lifespan)
     install(app)
+
+    async def nowhere(request: Request, error: Exception) -> Response:
+        from app.console.answers import is_browsing, no_page  # who mistypes an address waits for it
+
+        if is_browsing(request):
+            return await no_page(request)
+        return (await answer_to(request, error))[0]
+
+    app.add_exception_handler(404, nowhere)
     app.state.services = container.services  # for what is not a route: the answers to errors
     routers = (
         requests_router(container.services),

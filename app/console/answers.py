@@ -40,7 +40,9 @@ async def told(
     except AssentError as error:
         found = ((name, status) for kind, name, status in _CLOSED if isinstance(error, kind))
         name, status = next(found, ("closed", 400))
-        name, language = {401: closed, 403: forbidden}.get(status, name), language_of(request, None)
+        closed = str(error.more.get("said", closed))
+        name = {401: closed, 403: forbidden}.get(status, name)
+        language = language_of(request, None)
         roles = error.more.get("roles")
         who = [say(language, f"admin.role.{role}") for role in roles] if isinstance(roles, list) else []
         values = {"name": name, "who": " / ".join(who)}
@@ -53,3 +55,13 @@ def see(path: str, policy: Policy) -> Response:
     if is_secure(policy):
         headers["Strict-Transport-Security"] = HSTS
     return Response(status_code=303, headers=headers)
+
+
+async def no_page(request: Request) -> Response:
+    """Say to somebody at a browser that an address is none of ours, and where the pages begin."""
+    return await page(request, "closed.html", language_of(request, None), {"name": "no_page"}, status=404)
+
+
+def is_browsing(request: Request) -> bool:
+    """Say whether a page is wanted, by somebody who looks: no program asks for HTML."""
+    return request.method in {"GET", "HEAD"} and "text/html" in request.headers.get("accept", "")

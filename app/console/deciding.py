@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.pages import page
-from app.console.visit import base_of, form_of, is_own, language_of, remember_language, sessions_in
+from app.console.visit import base_of, foreign, form_of, is_own, language_of, remember_language, sessions_in
 from app.domain.card.editing import MOST_FIELDS
 from app.domain.card.form import MOST
 from app.domain.errors import ForbiddenError, UnauthenticatedError
@@ -57,7 +57,7 @@ def deciding_router(c: ConsoleVerbs) -> Router:
             right = await c.sessions.right_of(*sessions_in(request))
             policy = c.sessions.policy_of(right)
             if not is_own(request, policy):
-                raise UnauthenticatedError
+                raise foreign()
             form = await form_of(request, fields=_FIELDS)
             sent = _other(form) if "do" in form else None
             language = language_of(request, policy)

@@ -10,10 +10,19 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from app.api.wire.routes import Request, Response, Router
-from app.console.answers import see, told
+from app.console.answers import is_browsing, no_page, see, told
 from app.console.pages import SERVED, page, static_text
 from app.console.sign_in.passkey_door import sign_in_page
-from app.console.visit import base_of, form_of, is_own, keep_session, language_of, remember_language, sessions_in
+from app.console.visit import (
+    base_of,
+    foreign,
+    form_of,
+    is_own,
+    keep_session,
+    language_of,
+    remember_language,
+    sessions_in,
+)
 from app.domain.errors import NotFoundError, UnauthenticatedError
 from app.domain.identity.review_link import Purpose
 from app.domain.rules.name_of import name_of
@@ -66,6 +75,8 @@ def doors_router(c: ConsoleVerbs) -> Router:
     @router.get("/console/{name}")
     async def load(name: str, request: Request) -> Response:
         if name not in SERVED:
+            if is_browsing(request):
+                return await no_page(request)
             raise NotFoundError
         # Its address has its version in it.
         kept = "public, max-age=31536000, immutable" if "v" in request.query_params else "no-cache"
@@ -87,7 +98,7 @@ async def _entered(c: ConsoleVerbs, request: Request) -> Response:
     except UnauthenticatedError:
         return await _closed(c, request, token)
     if begun is None:
-        raise UnauthenticatedError
+        raise foreign()
     base = base_of(policy)
     response = see(f"{base}/r/{begun.request_id}" if begun.request_id else f"{base}/", policy)
     keep_session(response, policy, begun)

@@ -49,6 +49,11 @@ def is_own(request: Request, policy: Policy) -> bool:
     )
 
 
+def foreign() -> UnauthenticatedError:
+    """Return why a form is refused that is not from our own page; `said` names the page that tells so."""
+    return UnauthenticatedError("the form did not come from a page of this gateway", said="foreign")
+
+
 def language_of(request: Request, policy: Policy | None) -> Language:
     """Return the language that the reader chose now or before, or the browser's first of ours, or the org's."""
     chosen = _chosen(request) or request.cookies.get(_LANGUAGE)
@@ -153,6 +158,8 @@ async def sent_by(
     right = await person_of(c, request)
     policy = c.sessions.policy_of(right)
     form = await form_of(request, most=most, fields=fields)
-    if not is_own(request, policy) or not c.sessions.is_sealed(right, form.get("seal", "")):
+    if not is_own(request, policy):
+        raise foreign()
+    if not c.sessions.is_sealed(right, form.get("seal", "")):
         raise UnauthenticatedError
     return right, policy, form

@@ -214,3 +214,20 @@ async def test_what_asks_for_time_to_be_read_is_approved_only_after_it_was_on_th
     assert "approving is possible in 3 s" in sentence(soon)
     await gateway.advance(timedelta(seconds=3))
     assert (await press(visitor, request, "approve", soon.text)).status_code == 303  # it need not be read anew
+
+
+async def test_a_form_of_another_address_is_told_what_it_is(gateway: Gateway, visitor: Visitor) -> None:
+    request = await gateway.ask()
+    page = await visitor.visit(request)
+    for origin in ("https://evil.example", "null"):
+        answer = await press(visitor, request, "approve", page, origin=origin)
+        assert (answer.status_code, "This form is not from a page of this gateway" in answer.text) == (401, True)
+    assert (await gateway.read(request))["status"] == "pending"
+
+
+async def test_a_mistyped_address_is_a_page_for_whoever_browses_and_a_document_for_programs(gateway: Gateway) -> None:
+    for path in ("/inbox", "/console/nope", "/a/b/c"):
+        browsed = await gateway.http.get(path, headers={"accept": "text/html,*/*;q=0.8"})
+        assert (browsed.status_code, "There is no such page" in browsed.text) == (404, True)
+        asked = await gateway.http.get(path, headers={"accept": "*/*"})
+        assert (asked.status_code, asked.json()["code"]) == (404, "not_found")

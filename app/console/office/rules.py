@@ -9,7 +9,7 @@ from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.pages import page
 from app.console.uploads import form_with_file
-from app.console.visit import base_of, is_own, language_of, person_of, remember_language, sent_by
+from app.console.visit import base_of, foreign, is_own, language_of, person_of, remember_language, sent_by
 from app.domain.errors import (
     ForbiddenError,
     InvalidError,
@@ -105,7 +105,9 @@ async def _replayed(c: ConsoleVerbs, request: Request) -> Response:
     policy = c.sessions.policy_of(right)
     form = await form_with_file(request, most=2 * MOST_TEXT + _FRAME)
     seal = form.get("seal", b"").decode("ascii", "replace")
-    if not is_own(request, policy) or not c.sessions.is_sealed(right, seal):
+    if not is_own(request, policy):
+        raise foreign()
+    if not c.sessions.is_sealed(right, seal):
         raise UnauthenticatedError
     return await _judged(c, request, right, form.get("file", b"") or form.get("text", b""))
 

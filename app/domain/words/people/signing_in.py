@@ -21,6 +21,11 @@ EN: Mapping[str, str] = {
     "review.enter": "Show the request",
     "review.enter.why": "This is {person}'s link: it opens one request as {person}, for half an hour. It works once. "
     "If you are somebody else, leave it: what is pressed there is {person}'s.",
+    "review.foreign": "This form is not from a page of this gateway",
+    "review.foreign.why": "Nothing was recorded. Your browser says that the form comes from another address than the "
+    "gateway's own, or does not say from where. Open the page at the gateway's own address, and send it from there.",
+    "review.no_page": "There is no such page",
+    "review.no_page.why": "Nothing of this gateway stands at this address.",
     "review.another": "This link is somebody else's",
     "review.another.why": "It is {person}'s link, and this browser is signed in as {reader}: what is pressed behind it "
     "would be {person}'s. Ask for a link of your own: press “{control}” on a card in your chat. If you are {person}, "
@@ -97,6 +102,11 @@ ZH: Mapping[str, str] = {
     "review.enter": "查看该请求",
     "review.enter.why": "这是{person}的链接：以{person}的身份打开一个请求，时限半小时，只能使用一次。"
     "如果您是他人，请勿打开：其中的操作均算作{person}所为。",
+    "review.foreign": "此表单并非来自本网关的页面",
+    "review.foreign.why": "未做任何记录。浏览器表明该表单来自其他地址，或未说明来源。"
+    "请在网关自己的地址上打开该页面，再从那里提交。",
+    "review.no_page": "没有这个页面",
+    "review.no_page.why": "此地址上没有本网关的任何内容。",
     "review.another": "这是他人的链接",
     "review.another.why": "这是{person}的链接，而此浏览器以{reader}的身份登录：其中的操作会算作{person}所为。"
     "请使用您自己的链接：在聊天中的卡片上点击“{control}”。如果您就是{person}，请先在此退出登录，再重新打开该链接。",
