@@ -327,3 +327,10 @@ async def test_a_link_names_whose_it_is_and_makes_nobody_of_a_browser_that_is_so
     own = (await bob.link(request, who=BOB)).json()["url"]
     gateway.http.cookies.clear()
     assert (await gateway.http.post("/sign-in", data={"t": token_of(own)}, headers=signed_in)).status_code == 303
+
+
+async def test_the_door_offers_no_passkey_where_browsers_make_none(gateway: Gateway) -> None:
+    page = (await gateway.http.get("/sign-in")).text
+    assert "/sign-in/passkey" not in page
+    assert "assent link" in page
+    assert "Sign in with a passkey" not in page

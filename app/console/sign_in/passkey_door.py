@@ -61,11 +61,13 @@ def passkey_door_router(c: ConsoleVerbs) -> Router:
 async def sign_in_page(c: ConsoleVerbs, request: Request, *, notice: str | None = None, status: int = 200) -> Response:
     """Draw the page on which people sign in who came without a link."""
     language = language_of(request, None)
-    offered = c.elsewhere.offered(request.url.hostname or "")
+    host = request.url.hostname or ""
+    offered = c.elsewhere.offered(host)
     ways = [
         (f"{base_of(c.elsewhere.policy_of(org))}/sign-in/with/{org}/{each.name}", each.label) for org, each in offered
     ]
     values = {"notice": say(language, notice) if notice else "", "ways": ways}
+    values |= {"passkeys": c.elsewhere.takes_passkeys(host)}
     return await page(request, "sign_in.html", language, values, status=status)
 
 

@@ -19,6 +19,7 @@ import structlog
 from msgspec import Struct
 
 from app.domain.errors import AssentError, NotFoundError, UnauthenticatedError, UnavailableError
+from app.domain.identity.passkey import rp_id
 from app.domain.identity.provider import BadTokenClaimsError, person_in, via_of
 from app.domain.identity.seals import BadTokenError
 from app.storage.requests.seen_before import seen_before
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from app.domain.identity.seals import Seals
     from app.domain.rules.policy import Policy
     from app.policies.file.policy_book import PolicyBook
+    from app.policies.file.policy_file import LoadedPolicy
     from app.ports import Clock
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
@@ -77,9 +79,16 @@ class Elsewhere:
 
     def offered(self, host: str) -> list[tuple[str, Provider]]:
         """Return who signs people in, as (org, issuer), where pages are reached under this host."""
+        return [(org, each) for org, loaded in self._reached(host) for each in loaded.providers]
+
+    def takes_passkeys(self, host: str) -> bool:
+        """Say whether browsers can make passkeys for the pages that are reached under this host."""
+        return any(rp_id(loaded.policy.url) is not None for _, loaded in self._reached(host))
+
+    def _reached(self, host: str) -> list[tuple[str, LoadedPolicy]]:
         loaded = {org: self._book.current(org) for org in self._book.orgs()}
         here = [org for org in loaded if len(loaded) == 1 or urlsplit(loaded[org].policy.url or "").hostname == host]
-        return [(org, each) for org in here for each in loaded[org].providers]
+        return [(org, loaded[org]) for org in here]
 
     def policy_of(self, org: str) -> Policy:
         """Return the configuration of an org. Raises UnauthenticatedError."""

@@ -50,6 +50,8 @@ EN: Mapping[str, str] = {
     "door.other": "Or press “{control}” on a card in your chat, which opens one request; or ask whoever runs "
     "the gateway "
     "for a sign-in link.",
+    "door.links": "Press “{control}” on a card in your chat, which opens one request; or ask whoever runs the gateway "
+    "for a sign-in link (“assent link”). Passkeys take an address of a name over https; this gateway has none.",
     "me.title": "Your sign-in",
     "me.factors": "Second factors",
     "me.factors.why": "From level L3 on, approving takes one of these beside the amount.",
@@ -126,6 +128,8 @@ ZH: Mapping[str, str] = {
     "door.passkey.why": "即您之前在此设置的通行密钥：本设备或手机会要求指纹、面容或密码。",
     "door.passkey_failed": "设备未确认，或网关不认识这个通行密钥。",
     "door.other": "也可以在聊天中的卡片上点击“{control}”打开单个请求，或向网关的运维人员索取登录链接。",
+    "door.links": "请在聊天中的卡片上点击“{control}”打开单个请求，或向网关的运维人员索取登录链接（“assent link”）。"
+    "通行密钥需要以 https 访问的域名，此网关没有。",
     "me.title": "我的登录",
     "me.factors": "第二因素",
     "me.factors.why": "从 L3 级起，批准时除金额外还需要其中一种。",

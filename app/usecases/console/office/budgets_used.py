@@ -47,18 +47,20 @@ class Use(Struct, frozen=True, kw_only=True):
     whose: str
     used: str
     limit: str
-    share: int  # per cent of the limit, whole ones, rounded down
+    share: int | None  # per cent of the limit, whole ones, rounded down; None: no limit names this currency
     query: str  # what finds it in the trail
 
     @property
     def tone(self) -> str:
         """How full it is."""
+        if self.share is None:
+            return "neutral"
         return "bad" if self.share >= _FULL else "waiting" if self.share >= _NEARLY else "good"
 
     @property
     def wide(self) -> int:
         """How much of the bar is filled, in per cent."""
-        return min(self.share, 100)
+        return min(self.share or 0, 100)
 
 
 class _Key(NamedTuple):
@@ -100,20 +102,22 @@ def _of(tx: Tx, budget: Budget, policy: Policy, language: Language, now: datetim
         for whose, name in names.items()
         for used, limit, share in _lines(budget, whose, sums, language)
     ]
-    return sorted(uses, key=lambda use: -use.share)[:MOST_EACH]
+    return sorted(uses, key=lambda use: -(_FULL if use.share is None else use.share))[:MOST_EACH]
 
 
 def _lines(
     budget: Budget, whose: str, sums: Mapping[_Key, Decimal], language: Language
-) -> Iterator[tuple[str, str, int]]:
+) -> Iterator[tuple[str, str, int | None]]:
     """Yield what is used, of how much, and which share that is: for each currency, and for how many."""
     limits = budget.limit or {}
     others = {key.currency for key in sums if key.whose == whose and key.currency} - limits.keys()
     for currency, limit in limits.items():
         used = sums.get(_Key(whose, currency), Decimal())
         yield _money(used, currency, language), _money(limit, currency, language), _share(used, limit)
-    for currency in sorted(others) if budget.limit is not None else ():  # what no limit names is above it
-        yield _money(sums[_Key(whose, currency)], currency, language), say(language, "pulse.budgets.none"), _FULL
+    for currency in (
+        sorted(others) if budget.limit is not None else ()
+    ):  # what no limit names is above it, and fills no bar
+        yield _money(sums[_Key(whose, currency)], currency, language), say(language, "pulse.budgets.none"), None
     if budget.count is not None:
         made = sums.get(_Key(whose, ""), Decimal())
         counted = say(language, "pulse.budgets.count", count=budget.count)
