@@ -122,7 +122,7 @@ EN: Mapping[str, str] = {
     "console.totp": "Your app's six digits",
     "console.two": "It takes two people, each with their second factor.",
     "console.undo": "Take my vote back",
-    "console.undo.approved": "Take my approval back: it shall not run",
+    "console.undo.approved": "Take my approval back",
     "console.take_back": "You approved this, and it has not been taken to be run: as long as that is so, you can stop "
     "it here.",
     "console.too_late": "You approved this, and it has been taken to be run: it can no longer be stopped here. If it "
@@ -313,7 +313,7 @@ ZH: Mapping[str, str] = {
     "console.totp": "验证器的六位数字",
     "console.two": "需要两人分别通过二次验证批准。",
     "console.undo": "撤回我的表态",
-    "console.undo.approved": "撤回我的批准，不予执行",
+    "console.undo.approved": "撤回我的批准",
     "console.take_back": "您已批准，但尚未被领取执行：在此之前，您可以在这里阻止它。",
     "console.too_late": "您已批准，且已被领取执行，此处无法再阻止。如非本人操作，或不应执行，请立即联系网关管理员。",
     "console.you_approved": "您已批准，正在等待其他人。",
