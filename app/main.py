@@ -19,7 +19,7 @@ from app.api.approver.lifting import lifting_router
 from app.api.approver.reconciling import reconciling_router
 from app.api.approver.review_links import review_links_router
 from app.api.approver.standing_approvals import standing_router
-from app.api.intake.front import Application
+from app.api.intake.front import Application, answered_by
 from app.api.operator.administration import administration_router
 from app.api.operator.callbacks import callbacks_router
 from app.api.operator.health import health_router
@@ -27,6 +27,7 @@ from app.api.operator.payees import payees_router
 from app.api.operator.switches import switches_router
 from app.api.operator.trail import trail_router
 from app.api.wire.problems import answer_to, install
+from app.api.wire.routes import PlainRoute
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -57,7 +58,15 @@ def create_app(container: Container) -> Application:
             return await no_page(request)
         return (await answer_to(request, error))[0]
 
+    async def otherwise(request: Request, error: Exception) -> Response:
+        response = (await answer_to(request, error))[0]
+        here = (route for route in app.routes if isinstance(route, PlainRoute))
+        ways = {way for route in here if route.path_regex.match(request.scope["path"]) for way in answered_by(route)}
+        response.headers["Allow"] = ", ".join(sorted(ways)) or response.headers.get("Allow", "")
+        return response
+
     app.add_exception_handler(404, nowhere)
+    app.add_exception_handler(405, otherwise)
     app.state.services = container.services  # for what is not a route: the answers to errors
     routers = (
         requests_router(container.services),

@@ -43,7 +43,7 @@ def deciding_router(c: ConsoleVerbs) -> Router:
     """Build the routes of the page."""
     router = Router(include_in_schema=False)
 
-    @router.get("/r/{request_id}")
+    @router.get("/r/{request_id}", head=True)
     async def show(request_id: str, request: Request) -> Response:
         async def shown() -> Response:
             right = await c.sessions.right_of(*sessions_in(request))

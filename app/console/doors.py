@@ -42,7 +42,7 @@ def doors_router(c: ConsoleVerbs) -> Router:
     """Build the routes of the way in."""
     router = Router(include_in_schema=False)
 
-    @router.get(_DOOR)
+    @router.get(_DOOR, head=True)
     async def door(request: Request) -> Response:
         async def shown() -> Response:
             token = request.query_params.get("t")
@@ -72,7 +72,7 @@ def doors_router(c: ConsoleVerbs) -> Router:
     async def enter(request: Request) -> Response:
         return await told(request, lambda: _entered(c, request))
 
-    @router.get("/console/{name}")
+    @router.get("/console/{name}", head=True)
     async def load(name: str, request: Request) -> Response:
         if name not in SERVED:
             if is_browsing(request):

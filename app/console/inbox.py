@@ -37,7 +37,7 @@ def inbox_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
     router = Router(include_in_schema=False)
 
-    @router.get("/")
+    @router.get("/", head=True)
     async def inbox(request: Request) -> Response:
         async def shown() -> Response:
             return await _drawn(c, request, await person_of(c, request))

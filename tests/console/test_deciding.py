@@ -231,3 +231,11 @@ async def test_a_mistyped_address_is_a_page_for_whoever_browses_and_a_document_f
         assert (browsed.status_code, "There is no such page" in browsed.text) == (404, True)
         asked = await gateway.http.get(path, headers={"accept": "*/*"})
         assert (asked.status_code, asked.json()["code"]) == (404, "not_found")
+
+
+async def test_pages_are_looked_at_by_head_and_a_method_that_is_none_is_told_all_that_are(gateway: Gateway) -> None:
+    for path, status in (("/healthz", 200), ("/sign-in", 200), ("/", 401), ("/r/req_x", 401)):
+        assert (await gateway.http.head(path)).status_code == status
+    for path, allowed in (("/", "GET, HEAD, POST"), ("/healthz", "GET, HEAD"), ("/v1/requests", "GET, POST")):
+        answer = await gateway.http.delete(path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed)

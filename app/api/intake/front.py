@@ -191,6 +191,11 @@ class Front:
         return call_id or self._told.ids.new("call"), trace
 
 
+def answered_by(route: PlainRoute) -> set[str]:
+    """Return the methods that a route answers."""
+    return {*(route.methods or ()), *(("HEAD",) if route.head else ())}
+
+
 class Direct:
     """Finds our routes by method and path, and serves them."""
 
@@ -211,7 +216,7 @@ class Direct:
             fixed = [None if _PARAMETER.fullmatch(step) else step for step in steps]
             if fixed.count(None) != len(names):
                 continue  # a parameter within a step, or of a type: the framework knows how
-            for method in route.methods or ():
+            for method in answered_by(route):
                 if names:
                     self._open.setdefault((method, len(steps)), []).append((fixed, names, route))
                 else:

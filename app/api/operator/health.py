@@ -21,13 +21,13 @@ def health_router(c: Services) -> Router:
     """Build the routes."""
     router = Router(tags=["operations"])
 
-    @router.get("/healthz")
+    @router.get("/healthz", head=True)
     async def healthz(request: Request) -> Response:
         """The process runs."""
         del request
         return answer({"status": "ok"})
 
-    @router.get("/readyz")
+    @router.get("/readyz", head=True)
     async def readyz(request: Request) -> Response:
         """The process can do its work: the database answers, its own files and secret are in order, it is not stopping.
 

@@ -37,6 +37,7 @@ class PlainRoute(Route):
         methods: Collection[str],
         name: str | None,
         listed: bool,
+        head: bool,
         described: Mapping[str, Any],
         strict: bool = False,
     ) -> None:
@@ -51,7 +52,8 @@ class PlainRoute(Route):
             return await checked(request, **request.path_params)
 
         super().__init__(path, checked, methods=methods, name=name, include_in_schema=listed)
-        self.methods = set(methods)  # none that nobody named: HEAD is not answered as GET is
+        self.methods = set(methods)  # none that nobody named
+        self.head = head  # whether HEAD is answered as GET is: where looking does nothing else
         self.described = described
         named: list[dict[str, Any]] = described.get("openapi_extra", {}).get("parameters", [])
         self.known = frozenset(str(each["name"]) for each in named if each["in"] == "query") if strict else None
@@ -87,9 +89,9 @@ class Router:
         self._responses = dict(responses or {})
         self._listed = include_in_schema
 
-    def get(self, path: str, **described: Any) -> Callable[[Endpoint], Endpoint]:
-        """Make the function below the route of GET."""
-        return self._route(path, "GET", described)
+    def get(self, path: str, *, head: bool = False, **described: Any) -> Callable[[Endpoint], Endpoint]:
+        """Make the function below the route of GET; with `head`, of HEAD as well."""
+        return self._route(path, "GET", described, head=head)
 
     def post(self, path: str, **described: Any) -> Callable[[Endpoint], Endpoint]:
         """Make the function below the route of POST."""
@@ -104,7 +106,14 @@ class Router:
         return self._route(path, "DELETE", described)
 
     def add(
-        self, path: str, endpoint: Endpoint, *, methods: Collection[str], name: str | None = None, **described: Any
+        self,
+        path: str,
+        endpoint: Endpoint,
+        *,
+        methods: Collection[str],
+        name: str | None = None,
+        head: bool = False,
+        **described: Any,
     ) -> None:
         """Add a route. `described` is what OpenAPI is told of it, by the names that FastAPI gives that."""
         described["tags"] = self._tags
@@ -115,14 +124,17 @@ class Router:
             methods=methods,
             name=name,
             listed=self._listed,
+            head=head,
             described=described,
             strict=self._strict,
         )
         self.routes.append(route)
 
-    def _route(self, path: str, method: str, described: dict[str, Any]) -> Callable[[Endpoint], Endpoint]:
+    def _route(
+        self, path: str, method: str, described: dict[str, Any], *, head: bool = False
+    ) -> Callable[[Endpoint], Endpoint]:
         def add(endpoint: Endpoint) -> Endpoint:
-            self.add(path, endpoint, methods=(method,), **described)
+            self.add(path, endpoint, methods=(method,), head=head, **described)
             return endpoint
 
         return add

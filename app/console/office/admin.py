@@ -34,7 +34,7 @@ def admin_router(c: ConsoleVerbs) -> Router:
     async def answered(request: Request, work: Callable[[], Awaitable[Response]]) -> Response:
         return await told(request, work, closed="signed_out", forbidden="not_for_you")
 
-    @router.get("/console/admin")
+    @router.get("/console/admin", head=True)
     async def show(request: Request) -> Response:
         return await answered(request, partial(_shown, c, request))
 

@@ -28,7 +28,7 @@ def pulse_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
     router = Router(include_in_schema=False)
 
-    @router.get("/console/pulse")
+    @router.get("/console/pulse", head=True)
     async def show(request: Request) -> Response:
         async def shown() -> Response:
             right = await person_of(c, request)

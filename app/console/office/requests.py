@@ -24,7 +24,7 @@ def request_stories_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
     router = Router(include_in_schema=False)
 
-    @router.get("/console/requests/{request_id}")
+    @router.get("/console/requests/{request_id}", head=True)
     async def show(request_id: str, request: Request) -> Response:
         async def shown() -> Response:
             right = await person_of(c, request)

@@ -49,7 +49,7 @@ def rules_router(c: ConsoleVerbs) -> Router:
     async def answered(request: Request, work: Callable[[], Awaitable[Response]]) -> Response:
         return await told(request, work, closed="signed_out", forbidden="not_for_you")
 
-    @router.get("/console/rules")
+    @router.get("/console/rules", head=True)
     async def show(request: Request) -> Response:
         async def shown() -> Response:
             return await _drawn(c, request, await person_of(c, request), tool=request.query_params.get("tool", ""))

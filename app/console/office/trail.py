@@ -28,7 +28,7 @@ def trail_page_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
     router = Router(include_in_schema=False)
 
-    @router.get("/console/trail")
+    @router.get("/console/trail", head=True)
     async def show(request: Request) -> Response:
         async def shown() -> Response:
             return await _drawn(c, request)

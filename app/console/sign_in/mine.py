@@ -23,7 +23,7 @@ def mine_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
     router, desk = Router(include_in_schema=False), Desk(c)
 
-    @router.get("/me")
+    @router.get("/me", head=True)
     async def show(request: Request) -> Response:
         async def shown() -> Response:
             right, policy = await desk.signed_in(request)
