@@ -119,8 +119,7 @@ class Container:
         ids: IdFactory | None = None,
     ) -> None:
         """Build the graph. Raises PolicyFaultsError for a faulty configuration; nothing is opened yet."""
-        self.settings = settings
-        self.clock = clock or SystemClock()
+        self.settings, self.clock = settings, clock or SystemClock()
         self.spans = find_spans()
         self.telemetry = Telemetry(database_errors=KINDS)
         self.platforms = registry.platforms()

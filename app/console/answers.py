@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from starlette.responses import Response
 
@@ -43,8 +43,8 @@ async def told(
         closed = str(error.more.get("said", closed))
         name = {401: closed, 403: forbidden}.get(status, name)
         language = language_of(request, None)
-        roles = error.more.get("roles")
-        who = [say(language, f"admin.role.{role}") for role in roles] if isinstance(roles, list) else []
+        roles = cast("list[str]", error.more.get("roles", []))
+        who = [say(language, f"admin.role.{role}") for role in roles]
         values = {"name": name, "who": " / ".join(who)}
         return await page(request, "closed.html", language, values, status=status)
 

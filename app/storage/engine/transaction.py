@@ -11,7 +11,6 @@ from msgspec import Struct
 from sqlalchemy import Table
 from sqlalchemy.sql import visitors
 
-from app.storage.engine.unreadable import MOST_READ
 from app.storage.statements.together import Gathered, Row, compiled
 
 if TYPE_CHECKING:
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from app.storage.statements.together import RowWrite
     from app.telemetry.tracing import Traced
 
+_MOST_READ = 16
+"""So many of the last answers of a batch are kept, to name a cell that made it fail (`unreadable.py`)."""
 Hold = tuple["Statement", tuple[tuple[str, object], ...]]
 """A select and its parameters."""
 
@@ -140,7 +141,7 @@ class Batch:
     """What was put into the trails, in its order."""
     seconds: float = 0.0
     """From its beginning to the answered COMMIT."""
-    read: deque[tuple[Statement, list[Row]]] = field(default_factory=partial(deque[Any], maxlen=MOST_READ))
+    read: deque[tuple[Statement, list[Row]]] = field(default_factory=partial(deque[Any], maxlen=_MOST_READ))
     """What was read last: where a unit fails, the cell that made it is looked for there."""
     has_forked: bool = False
     """Whether the database was found to have lost what was committed: from here on its trails are others."""

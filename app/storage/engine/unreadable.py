@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_READ = 16
-"""So many of the last answers of a batch are looked at."""
 RAISED = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError)
 """What Python raises of a row that no gateway wrote: a cell may hold any text, and in SQLite anything at all."""
 _FURTHEST = 253_402_300_799_999_999

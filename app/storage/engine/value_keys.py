@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections import OrderedDict
     from collections.abc import Sequence
 
-    from app.storage.engine.transaction import Tx
+Tx = Any  # of `transaction.py`, which knows these keys
 
 
 class ValueKeys(Protocol):
