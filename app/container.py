@@ -311,8 +311,7 @@ class Container:
         from app.usecases.console_verbs import console_verbs
 
         return console_verbs(
-            *(self.store, self.book, self.seals, self.clock, self.edit),
-            reopen=self.reopen,
+            *(self.store, self.book, self.seals, self.clock, self.edit, self.reopen),
             review=self.review,
             factors=self.factors,
             switches=self.switches,

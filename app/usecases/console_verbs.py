@@ -56,14 +56,14 @@ class ConsoleVerbs(Struct, frozen=True, kw_only=True):
     trial: ChannelTrial
 
 
-def console_verbs(
+def console_verbs(  # noqa: PLR0917 - what the gateway runs on
     store: Store,
     book: PolicyBook,
     seals: Seals,
     clock: Clock,
     edit: Edit,
-    *,
     reopen: Reopen,
+    *,
     review: Review,
     factors: Factors,
     switches: Switches,
