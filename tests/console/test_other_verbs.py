@@ -395,5 +395,6 @@ async def test_what_expired_is_asked_again_on_its_page_once_by_whoever_may(gatew
     answer = await alice.post(f"/r/{request['id']}", origin=URL, do="reopen", press=pressing(page))
     assert (answer.status_code, [answer.headers["location"]]) == (303, [f"/r/{each}" for each in opened])
     waiting = await gateway.ask(arguments={"payee": "B", "amount": 2})
-    assert "reopen" not in offered(page := await visitor.visit(waiting))
+    page = await visitor.visit(waiting)
+    assert "reopen" not in offered(page)
     assert (await do(visitor, waiting, "reopen", page)).status_code == 409
