@@ -58,7 +58,7 @@ def test_two_gateways_stand_behind_one_port(services: dict[str, dict[str, Any]])
     assert len(gateways) == 2
     assert sorted(re.findall(r"^\s*server (\S+):8080", proxy, flags=re.MULTILINE)) == gateways
     assert [name for name, service in services.items() if "ports" in service] == ["proxy"]
-    assert services["proxy"]["ports"] == ["${ASSENT_ADDRESS:-127.0.0.1}:${ASSENT_PORT:-8080}:8080"]  # plain HTTP
+    assert services["proxy"]["ports"] == ["${PUBLISH_ADDRESS:-127.0.0.1}:${ASSENT_PORT:-8080}:8080"]  # plain HTTP
 
 
 def test_gateways_start_after_the_migrations_and_those_after_the_database(services: dict[str, dict[str, Any]]) -> None:

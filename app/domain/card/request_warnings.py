@@ -88,12 +88,12 @@ def fewer(warnings: Sequence[RequestWarning], most: int = MOST_LOOKS) -> tuple[R
 
 
 def in_short(warnings: Sequence[RequestWarning], language: Language) -> str:
-    """Name warnings in a few words, for a title: the weightiest kinds, how many of each, and how many other kinds."""
+    """Name warnings in a few words, for a title: the weightiest kinds, how many of each, and how many others."""
     kinds: Counter[str] = Counter()
     for each in warnings:
         kinds["look" if isinstance(each.kind, Look) else each.kind.value] += 1 + int(each.values.get("more", "0"))
     named = [(say(language, f"short.{kind}"), count) for kind, count in [*kinds.items()][:_MOST_NAMED]]
-    more = len(kinds) - len(named)
+    more = kinds.total() - sum(count for _, count in named)
     told = " · ".join(f"{name} ×{count}" if count > 1 else name for name, count in named)
     return f"{told} +{more}" if more else told
 

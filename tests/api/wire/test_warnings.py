@@ -160,7 +160,8 @@ def _labelled(shown: str) -> Iterator[str]:
 
 def _count(line: str) -> int:
     said = re.match(r"(?:🔴 )?⚠️ (.+?)(?: \+(\d+))? · (?:Approval needed|待审批|⏰)", line)
-    return len(said[1].split(" · ")) + int(said[2] or 0) if said else 0
+    times = [re.search(r" ×(\d+)$", each) for each in said[1].split(" · ")] if said else []
+    return sum(int(each[1]) if each else 1 for each in times) + int(said[2] or 0) if said else 0
 
 
 def _and_more(texts: list[str]) -> tuple[list[str], int]:

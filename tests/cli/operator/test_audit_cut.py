@@ -18,7 +18,9 @@ from structlog.testing import capture_logs
 from app.cli import progress
 from app.cli.doctor.webhooks import look_at_webhooks
 from app.cli.main import app
+from app.domain.identity.seals import Seals
 from app.storage.engine.transaction import EVERY_ORG
+from app.storage.identity.secret_ids import remember_secret
 from app.storage.trail.cuts import list_cuts, put_cut
 from app.storage.trail.head_file import find_heads, find_lost
 from app.usecases.platforms.send_webhooks import SendWebhooks
@@ -148,6 +150,7 @@ async def test_a_cut_that_was_sealed_with_a_secret_of_before_is_believed_with_it
     new = "another-master-secret-of-the-tests-0123456789"
     verify = ("audit", "verify")
     await a.g.container.heads.note()
+    await a.g.container.store.write(lambda tx: remember_secret(tx, Seals([new]).key_ids[0]), org="acme")  # rotated
     done = await a.run(*verify, ASSENT_SECRET=new)
     assert (done.exit_code, "which ASSENT_SECRET has not: put the old secret behind the new one" in done.output) == (
         1,

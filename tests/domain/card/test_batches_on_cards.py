@@ -183,7 +183,7 @@ def test_what_speaks_against_a_call_stands_before_every_other_warning() -> None:
     assert "wrong IBAN" in shown.warnings[8]
     assert "req_" not in " ".join(shown.warnings)
     assert ("Earlier request", "req_9, req_8") in [(fact.label, fact.value) for fact in shown.details]
-    assert shown.caution == "New bank details ×2 · First payment to them ×4 +5"
+    assert shown.caution == "New bank details ×2 · First payment to them ×4 +7"
     assert (shown.tone, shown.warned) == (Tone.WARNED, 10)
     assert any("mixes letters" in warning for warning in shown.warnings[9:])
 

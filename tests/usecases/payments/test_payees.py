@@ -157,7 +157,7 @@ async def test_a_duplicate_below_the_limit_is_not_allowed_by_itself_and_a_denied
         assert await pay(g, "10", reference="A") == "allow"
         again = await asked(g, payment("10", reference="A"))
         let_through = (
-            "Looks like a duplicate: 10 EUR to Acme Ltd, reference A, was let through unasked on 2026-03-01 10:00"
+            "Looks like a duplicate: €10.00 EUR to Acme Ltd, reference A, was let through unasked on 2026-03-01 10:00"
         )
         assert cautions(g, again) == [f"{let_through}; whether it was paid is not known."]
         assert await pay(g, "10", reference="B") == "allow"

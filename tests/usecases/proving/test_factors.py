@@ -114,6 +114,7 @@ async def test_a_factor_outlives_the_master_secret_that_it_was_sealed_with(
         said = await g.call("POST", "/v1/factors/confirm", {"totp": begun.next(g)}, who=BOB)
         assert said.status_code == 200
     async with open_gateway(sqlite_url, acme, platform, clock=clock, secret=SECRET) as g:
+        await g.container.seal_standing.again("acme", by="olga@acme.example", reason="the newer secret is lost")
         refused = await approved(g, phone, 3)
         assert (refused["code"], "ask an administrator" in refused["detail"]) == ("step_up_needed", True)
 

@@ -67,6 +67,7 @@ async def test_a_vote_can_be_taken_back_until_the_end_and_then_counts_no_longer(
         ("withdraw", "approve"),
         ("approve", None),
     ]
+    assert (await g.claim(request)).status_code == 200
     late = await g.decide(request, "withdraw", who=BOB)
     assert (late.status_code, late.json()["code"]) == (409, "already_settled")
 
