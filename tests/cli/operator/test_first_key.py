@@ -30,6 +30,7 @@ default: ask
 ask: {stages: [{of: [finance]}], channels: [api]}
 people:
   wang@acme.example: {}
+  li@acme.example: {}
 groups:
   finance: [wang@acme.example]
 """
