@@ -34,11 +34,11 @@ class Enforced(Act):
         async with step("its time is over: nobody knows what became of it; both cards say so; nothing runs again"):
             await self._settled_as(request_id, "execution.unknown")
             await self._said(request_id, "outcome.unknown", by=ANY, at=ANY)
-            await self._agent_says("it is not known whether it ran")
             await stage.executor.start()
         async with step("the executor starts again, asks the bank by the approval's key, and runs nothing"):
             await self._settled_as(request_id, "execution.reconciled")
             self.require_paid_once(request_id)
+            await self._agent_says(str(self._paid_for(INVOICE)[0]["receipt"]))  # it waited for what became of its call
         async with step("both cards say that it is done, and show the bank's receipt"):
             await self._said(request_id, "outcome.succeeded", by=ANY, at=ANY)
             await self._on_both(request_id, str(self._paid_for(INVOICE)[0]["receipt"]))
