@@ -150,7 +150,9 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """End a body, also one that nobody waits for any more."""
         super().on_message_complete()
-        self.cycle.more_body = False
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        if cycle is not None:  # a call that is to become a websocket has none
+            cycle.more_body = False
 
     def on_response_complete(self) -> None:
         """End an answer: from here on what is left of the body has its time."""
