@@ -213,4 +213,4 @@ def why_foreign(org: str, known: Sequence[str], given: Sequence[str]) -> str | N
     """
     if not known or known[-1] in given:
         return None
-    return FOREIGN.format(org=org, known=", ".join(known), given=", ".join(given))
+    return FOREIGN.format(org=org, known=", ".join(map(str, known)), given=", ".join(given))
