@@ -46,6 +46,7 @@ WHO = ("admin", "olga@acme.example", "agent:shop", "auditor")
 WAITS = {
     *(f"audit_heads.{name}" for name in ("org", "seq", "hash")),  # nothing of the org is written
     "database_servers.epoch", "restores.epoch", "restores.restored_at",  # no UTF-8: no lock without them
+    "requests.id", "requests.org",  # no UTF-8: no list of what is due can be read, and the log names the column
 }  # fmt: skip
 GONE_ON = {"tick.failed", "worker.failed", "errand.failed", "delivery.unremembered", "request.failed"}
 
