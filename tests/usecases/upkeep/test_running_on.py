@@ -47,6 +47,7 @@ WAITS = {
     *(f"audit_heads.{name}" for name in ("org", "seq", "hash")),  # nothing of the org is written
     "database_servers.epoch", "restores.epoch", "restores.restored_at",  # no UTF-8: no lock without them
     "requests.id", "requests.org",  # no UTF-8: no list of what is due can be read, and the log names the column
+    "value_keys.wrapped",  # what the org's rows keep cannot be read: nothing of them is changed
 }  # fmt: skip
 GONE_ON = {"tick.failed", "worker.failed", "errand.failed", "delivery.unremembered", "request.failed"}
 
