@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from app.cli.beside_database import counted
+from app.cli.beside_database import counted, foreign_secret
 from app.cli.doctor.payments import PAGE, askings, error, ok, paying_tools, warning
 from app.cli.doctor.replicas import look_at_replicas
 from app.domain.call.name_pattern import NamePattern
@@ -23,7 +23,6 @@ from app.domain.rules.permits import PermitKind
 from app.domain.text.visible import on_one_line
 from app.storage.cards.outbox import list_rows
 from app.storage.identity.api_keys import list_keys
-from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.permits.permits import list_permits
 from app.storage.requests.executions import list_elsewhere, list_unknown
 from app.storage.tables.columns import MISREAD
@@ -31,7 +30,6 @@ from app.storage.trail.head_file import SQLITE, head_file_of
 from app.usecases.permits.break_glass import awaits_review
 from app.usecases.permits.glass_terms import takes_factor
 from app.usecases.proving.factors import without_factor
-from app.usecases.proving.seal_standing import why_foreign
 from app.usecases.proving.trail_walk import list_false_keys
 from app.usecases.proving.verify_trail import VerifyTrail
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
@@ -73,7 +71,7 @@ async def look_at_database(store: Store, settings: Settings) -> list[Finding]:
 async def look_at_records(store: Store, book: PolicyBook, org: str, *, head_file: Path | None) -> list[Finding]:
     """Look at what the rows of one org say. `head_file`: where a gateway notes how far the trail has come."""
     policy = book.current(org).policy
-    why = await _foreign(store, org)
+    why = await foreign_secret(store, org) if store.seals is not None else None
     return [
         *([error(why, _SECRETS)] if why is not None else await _look(org, _secret(store, org))),
         *([warning(_NOT_HELD.format(org=org), _SECRETS)] if why is not None else await _trail(store, org, head_file)),
@@ -150,11 +148,6 @@ async def _trail(store: Store, org: str, head_file: Path | None) -> list[Finding
             )
         ]
     return [ok(f"{org}: the trail is unbroken, {found.seen} events, and the rows say the same")] if found.seen else []
-
-
-async def _foreign(store: Store, org: str) -> str | None:
-    given = store.seals.key_ids if store.seals is not None else None
-    return why_foreign(org, await store.read(list_seal_ids, org=org), given) if given is not None else None
 
 
 async def _secret(store: Store, org: str) -> list[Finding]:

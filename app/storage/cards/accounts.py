@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, delete, insert, select
 from app.ports import Account, AccountStatus
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
-from app.storage.engine.unreadable import RAISED, say_unreadable
+from app.storage.engine.unreadable import readable
 from app.storage.tables.tables import accounts
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def put_account(tx: Tx, channel: str, person: str, account: Account | None) -> N
 
 def list_by_account(tx: Tx, channel: str, account_id: str) -> list[KnownAccount]:
     """Return who an account is: nobody, one person, or (a mistake: then nobody is recognised) several."""
-    rows = tx.all(_BY_ACCOUNT, for_org=tx.org, of_channel=channel, of_account=account_id)
-    return _readable(rows)
+    return _readable(tx.all(_BY_ACCOUNT, for_org=tx.org, of_channel=channel, of_account=account_id))
 
 
 def list_of_person(tx: Tx, person: str) -> dict[str, KnownAccount]:
@@ -86,13 +85,7 @@ def list_of_channel(tx: Tx, channel: str) -> list[KnownAccount]:
 
 def _readable(rows: Iterable[Row]) -> list[KnownAccount]:
     """Read rows. Who an unreadable one is about is not recognised by it, and the log names the table."""
-    found: list[KnownAccount] = []
-    for row in rows:
-        try:
-            found.append(_known(row))
-        except RAISED as error:
-            say_unreadable("accounts", error)
-    return found
+    return readable("accounts", rows, _known)
 
 
 def _known(row: Row) -> KnownAccount:

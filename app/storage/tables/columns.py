@@ -53,7 +53,8 @@ def _json_text(value: object) -> str:
     return fast_json.encode(value).decode()
 
 
-def _object(text: str) -> dict[str, Any]:
+def json_object(text: str) -> dict[str, Any]:
+    """Read an object of JSON. Raises ValueError for what is no JSON, TypeError for another value."""
     found = json.loads(text)
     if type(found) is not dict:
         raise TypeError("no object")
@@ -73,7 +74,7 @@ WHOLE = Kept(sa.Integer)
 FLAG = Kept(sa.Integer, int, bool)  # 0 | 1
 INSTANT = Kept(sa.BigInteger, to_us, from_us)
 SPAN = Kept(sa.BigInteger, lambda span: span // MICROSECOND, lambda span: timedelta(microseconds=span))
-OBJECT = Kept(sa.Text, lambda value: _json_text(dict(value)), _object)
+OBJECT = Kept(sa.Text, lambda value: _json_text(dict(value)), json_object)
 LIST = Kept(sa.Text, list, tuple)
 """A tuple within a document."""
 

@@ -6,7 +6,6 @@ order: requests, then the head), so the order of events is the order of commits.
 
 from __future__ import annotations
 
-import json
 import re
 from types import NoneType
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from app.domain.trail.chain import GENESIS, facts_text, link
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Link, Pending, Row, Statement, Tx
 from app.storage.statements.together import Rank, inserting, saving
-from app.storage.tables.columns import MISREAD
+from app.storage.tables.columns import MISREAD, json_object
 from app.storage.tables.tables import audit_events, audit_heads
 
 if TYPE_CHECKING:
@@ -184,11 +183,17 @@ def get_head(tx: Tx) -> tuple[int, str]:
     return _head_of(tx.one(_HEAD, for_org=tx.org))
 
 
+def is_head(seq: object, digest: object) -> bool:
+    """Say whether this may be the last event of a trail: its number, and a hash."""
+    is_number = type(seq) is int and 0 <= seq < _MOST_EVENTS
+    return is_number and type(digest) is str and _HASH.fullmatch(digest) is not None
+
+
 def _head_of(row: Row | None) -> tuple[int, str]:
     if row is None:
         return -1, GENESIS
     seq, digest = row["seq"], row["hash"]
-    if type(seq) is not int or not 0 <= seq < _MOST_EVENTS or type(digest) is not str or not _HASH.fullmatch(digest):
+    if not is_head(seq, digest):
         raise UnsealedError("the head of the trail cannot be read: `assent audit verify` names it")
     return seq, digest
 
@@ -222,16 +227,9 @@ def _from_row(row: Row) -> AuditEvent:
         seq=row["seq"],
         id=row["id"],
         at=from_us(row["at"]),
-        record=Record(kind=Kind(row["kind"]), actor=row["actor"], facts=_object(row["facts"])),
+        record=Record(kind=Kind(row["kind"]), actor=row["actor"], facts=json_object(row["facts"])),
         request_id=row["request_id"],
         request_version=row["request_version"],
         prev_hash=row["prev_hash"],
         hash=row["hash"],
     )
-
-
-def _object(text: str) -> dict[str, object]:
-    found = json.loads(text)
-    if type(found) is not dict:
-        raise TypeError("no object")
-    return found  # pyright: ignore[reportUnknownVariableType] - of whatever JSON may hold

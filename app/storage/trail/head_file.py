@@ -10,6 +10,7 @@ import json
 import os
 import re
 import secrets
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
@@ -21,6 +22,7 @@ from app.domain.errors import UnsealedError
 from app.storage.engine.transaction import EVERY_ORG, Statement
 from app.storage.place.private_files import PRIVATE
 from app.storage.tables.tables import audit_events, audit_heads
+from app.storage.trail.audit_chain import is_head
 from app.storage.trail.cuts import find_cut, why_unsealed
 from app.storage.trail.restores import get_epoch
 
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
 
 SQLITE = "sqlite:///"
-_HASH = re.compile(r"[0-9a-f]{64}")
 # Of a head that no event bears out, nothing is read but whose it is: its cells may hold anything.
 _HEADS = Statement(
     select(audit_heads.c.org, audit_events.c.seq, audit_events.c.hash)
@@ -128,7 +129,7 @@ def look_at_heads(tx: Tx, known: Heads | None) -> tuple[Heads, list[Doubted]]:
     orgs: dict[str, tuple[int, str]] = {}
     for row in tx.all(_HEADS):
         org, head = row["org"], (row["seq"], row["hash"])
-        if _is_head(head):
+        if is_head(*head):
             orgs[org] = head
             continue
         doubted.append(Doubted(str(org), f"the head of the trail of {org} is not that of any of its events"))
@@ -180,9 +181,4 @@ def _parsed(read: Any) -> Heads:
 
 
 def _is_sound(heads: Heads) -> bool:
-    return type(heads.epoch) is int and heads.epoch >= 0 and all(map(_is_head, heads.orgs.values()))
-
-
-def _is_head(head: tuple[Any, Any]) -> bool:
-    seq, digest = head
-    return type(seq) is int and seq >= 0 and type(digest) is str and _HASH.fullmatch(digest) is not None
+    return type(heads.epoch) is int and heads.epoch >= 0 and all(starmap(is_head, heads.orgs.values()))
