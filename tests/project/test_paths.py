@@ -22,8 +22,8 @@ CEILINGS = {"POST": (56, 222), "click": (50, 168), "claim": (40, 132)}
 (Once up, by two files: on which request a call stands is a module of its own, and who waits is remembered. Once by one:
 why people are asked is said in the reader's language. And once by one or two: frozen values are copied by a module of
 their own, at a sixth of the price; what a request asks is read once, where its digest is worked out. Once by four
-moves: what a head says is looked up by a function of ours, and not by the framework. Once by one: a head that no gateway wrote is told before anything
-is linked to it.)
+moves: what a head says is looked up by a function of ours, and not by the framework. Once by one: a head that no
+gateway wrote is told before anything is linked to it.)
 """
 _ROW = re.compile(r"^\| [^|]*\| (?P<call>[^|]*)\| (?P<rest>.*)\|$")
 _FILE = re.compile(r"`([\w/]+\.py)`")
