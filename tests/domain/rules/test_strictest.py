@@ -76,6 +76,13 @@ def test_wishes_raise_an_allow_and_soften_nothing(ruling: Ruling, ask: Asking | 
         assert found.asking == ruling.asking
 
 
+def test_a_denial_stays_one_whoever_wants_people_to_be_asked() -> None:
+    denied = Deny(rule_id="never", reason="Never.", policy_version="1", trace=(), record=True)
+    ask = Asking(stages=(Stage(of=("finance",), need=1),), channels=("api",))
+    wishes = [hook_wish("h", "Look"), Wish(by="x", reason="Look.")]
+    assert at_least_ask(denied, wishes, Policy(org="acme", version="1", default=Then.ALLOW, ask=ask)) == denied
+
+
 def test_a_wish_about_an_allowed_call_asks_the_people_of_its_rule() -> None:
     own = Asking(stages=(Stage(of=("treasury",), need=2),), channels=("api",))
     ask = Asking(stages=(Stage(of=("finance",), need=1),), channels=("api",))

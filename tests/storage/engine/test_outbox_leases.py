@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.storage.cards.outbox import claim_due, list_rows, reschedule, revive_dead, settle
 from tests.requirements import requirement
-from tests.storage.rig import given_request
+from tests.storage.rig import behind, given_request, look
 
 if TYPE_CHECKING:
     from app.storage.cards.outbox import OutboxRow
@@ -20,6 +20,10 @@ LEASE = timedelta(seconds=30)
 
 def due(tx: Tx) -> list[OutboxRow]:
     return claim_due(tx, channel="chat", most=10, lease=LEASE)
+
+
+def one_due(tx: Tx) -> list[OutboxRow]:
+    return claim_due(tx, channel="chat", most=1, lease=LEASE)
 
 
 @requirement("F-02")
@@ -62,3 +66,21 @@ async def test_what_was_given_up_is_carried_out_again_only_where_somebody_says_s
     assert await store.write(revive_dead, org="acme") == 1
     [again] = await store.write(due, org="acme")
     assert (again.id, again.attempts) == (mine.id, 1)
+
+
+@requirement("S-64")
+async def test_a_row_that_cannot_be_read_lets_those_behind_it_by(
+    store: Store, clock: ManualClock, database_url: str
+) -> None:
+    spoilt, sound = [await given_request(store, name, channels=("chat",)) for name in ("req_1", "req_2")]
+    with behind(database_url) as stranger:
+        if database_url.startswith("sqlite"):
+            stranger.execute("PRAGMA ignore_check_constraints = ON")
+        else:
+            stranger.execute("ALTER TABLE outbox DROP CONSTRAINT ck_outbox_kind")
+        of = f"SELECT id FROM deliveries WHERE request_id = '{spoilt.id}'"
+        stranger.execute(f"UPDATE outbox SET kind = 'none of ours', due_at = due_at - 1 WHERE delivery_id IN ({of})")
+    assert await store.write(one_due, org="acme") == [], "the first is no row of a gateway's"
+    [taken] = await store.write(one_due, org="acme")
+    deliveries = look(database_url, f"SELECT id FROM deliveries WHERE request_id = '{sound.id}'")
+    assert [(taken.delivery_id,)] == deliveries
