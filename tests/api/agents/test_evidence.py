@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
+from app.usecases.proving.verify_trail import VerifyTrail
 from tests.domain.exhibit_files import ALL, INVOICE, PHOTO, a_file, a_link, jpeg, pdf
 from tests.fixtures.tampering import Stranger
 from tests.requirements import requirement
@@ -212,4 +213,8 @@ async def test_one_that_was_changed_is_not_shown_not_approved_and_not_run(either
         assert (refused.status_code, refused.json()["code"]) == (409, "unsealed")
     assert {"request.forged"} <= {line["event"] for line in logs if line["log_level"] == "critical"}
     assert (await g.decide(other)).status_code == 200, "the others are as they were"
-    assert (await g.verify())[1] is not None
+    faults = (await VerifyTrail(store=g.container.store, head_file=None)("acme")).faults
+    for request in (waiting, approved):
+        asked = f"asked {request['id']}: a file of its evidence is not there, or is not what was shown"
+        told = f"the row of {request['id']} says" if edit is _no_evidence else asked
+        assert [told in fault.text for fault in faults].count(True) == 1, faults

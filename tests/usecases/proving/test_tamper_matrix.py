@@ -137,9 +137,10 @@ def _05_the_last_rows_are_gone_and_the_head_is_set_back(c: Crime) -> int:
 def _06_cut_to_an_old_head_with_all_that_came_after(c: Crime) -> int:
     kept = c.seq("request.created", "paid") - 1
     of_acme = "WHERE org = 'acme'"
+    made = [event.record.facts["key"] for event in c.events[kept + 1 :] if event.record.kind == "key.created"]
     c.stranger(
         *(f"DELETE FROM {name} {of_acme}" for name in ("decisions", "executions", "grants", "requests", "switches")),
-        f"DELETE FROM api_keys WHERE org = 'acme' AND id = '{c.keys['revoked']}'",
+        *(f"DELETE FROM api_keys {of_acme} AND id = '{key}'" for key in made),
         f"DELETE FROM audit_events {of_acme} AND seq > {kept}",
         f"UPDATE audit_heads SET seq = {kept}, hash = '{c.events[kept].hash}' {of_acme}",
     )
