@@ -149,7 +149,7 @@ async def _found(g: Gateway) -> tuple[Fault, ...]:
 
 @requirement("S-64")
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.whole)])
+@pytest.mark.parametrize("step", [len(BAD) // 2, pytest.param(1, marks=pytest.mark.whole)])
 @pytest.mark.heavy
 async def test_a_cell_that_no_gateway_wrote_is_named_and_breaks_nothing_off(
     database_url: str, tmp_path: Path, platform: MemoryPlatform, table: str, step: int

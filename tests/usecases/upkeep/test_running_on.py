@@ -155,7 +155,7 @@ async def _tried(g: Gateway, ticks: Ticks, stranger: Stranger, column: str, chan
 
 @requirement("S-64")
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.whole)])
+@pytest.mark.parametrize("step", [len(CELLS), pytest.param(1, marks=pytest.mark.whole)])
 @pytest.mark.heavy
 async def test_a_cell_that_no_gateway_wrote_stops_one_thing_and_nothing_else(
     sqlite_url: str, config: Path, platform: MemoryPlatform, table: str, step: int
