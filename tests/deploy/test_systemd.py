@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 UNIT = ROOT / "deploy/assent.service"
 INSTALLED = "/opt/assent/bin/assent"
 OURS = Path(sys.executable).with_name("assent")
+OPERATIONS_TOKEN = "of-the-operators-0123456789abcdef0"
 MOST_EXPOSED = 1.5  # newer ones of systemd count more things than the 252 of the page
 
 # What MemoryDenyWriteExecute=yes does (prctl PR_SET_MDWE; kernels before 6.3 have none), and then the command.
@@ -76,9 +77,11 @@ def test_it_is_exposed_no_more_than_the_page_says(unit: Path) -> None:
 async def test_what_it_starts_serves_with_the_secret_that_it_is_lent_and_ends_in_its_time(tmp_path: Path) -> None:
     said = list(directives(UNIT.read_text(encoding="utf-8")))
     lent = [value.partition(":") for key, value in said if key == "LoadCredential"]
-    assert [(name, path) for name, _, path in lent] == [("ASSENT_SECRET", "/etc/assent/secrets/ASSENT_SECRET")]
+    secrets = {"ASSENT_SECRET": SECRET, "ASSENT_OPERATIONS_TOKEN": OPERATIONS_TOKEN}
+    assert {name: path for name, _, path in lent} == {name: f"/etc/assent/secrets/{name}" for name in secrets}
     (tmp_path / "credentials").mkdir()
-    (tmp_path / "credentials/ASSENT_SECRET").write_text(f"{SECRET}\n")
+    for name, secret in secrets.items():
+        (tmp_path / "credentials" / name).write_text(f"{secret}\n")
     (tmp_path / "assent").mkdir()
     (tmp_path / "assent.yaml").write_text("org: acme\ndefault: deny\n")
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -102,6 +105,9 @@ async def test_what_it_starts_serves_with_the_secret_that_it_is_lent_and_ends_in
             while not await _is_ready(client):
                 assert process.poll() is None, (tmp_path / "log").read_text()
                 await asyncio.sleep(0.05)
+            assert (await client.get("/metrics")).status_code == 401
+            operator = {"authorization": f"Bearer {OPERATIONS_TOKEN}"}
+            assert (await client.get("/metrics", headers=operator)).status_code == 200
         process.terminate()
         assert (
             await asyncio.to_thread(process.wait, 120) == -signal.SIGTERM
