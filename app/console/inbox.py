@@ -83,7 +83,7 @@ async def _drawn(c: ConsoleVerbs, request: Request, right: Right, form: dict[str
     alone, after = request.query_params.get("list", ""), request.query_params.get("after", "")
     lists = await c.inbox(right, language, alone=alone, after=after)
     drawn = (lists.to_decide, lists.others, lists.asked, lists.done)
-    rows = [(item.id, item.stands, item.tone) for each in drawn for item in each.items]
+    rows = [(item.id, item.stands, item.tone, item.asks) for each in drawn for item in each.items]
     values = {
         "lists": lists,
         "stands": hashlib.sha256(repr([lists.counted, rows]).encode()).hexdigest()[:16],

@@ -221,6 +221,25 @@ async def test_a_page_looks_at_so_much_and_no_more_and_the_next_goes_on_where_it
     assert "<title>(1) Requests" in page  # found behind five hundred that are not his to decide
 
 
+async def test_what_waits_for_its_requesters_answer_is_marked_in_their_own_inbox_until_it_is_answered(
+    gateway: Gateway,
+) -> None:
+    asked, quiet = [await gateway.ask("by_api", {"n": n}, requester=DAVE) for n in range(2)]
+    question = {"text": "Which invoice?", "digest": asked["digest"]}
+    said = await gateway.call("POST", f"/v1/requests/{asked['id']}/questions", question, who=ALICE)
+    assert said.status_code == 200
+    dave, alice = await Home.of(gateway, DAVE, origin=URL), await Home.of(gateway, origin=URL)
+    mark = "a question waits for your answer"
+    page = (await dave.get()).text
+    assert page.count(mark) == 1
+    assert mark in page.split(f'href="/r/{asked["id"]}"')[1].split("</li>")[0]
+    assert {asked["id"], quiet["id"]} <= set(rows_of(page))
+    assert mark not in (await alice.get()).text, "it waits for him, and not for her who asked it"
+    answer = f"/v1/requests/{asked['id']}/questions/{said.json()['questions'][0]['id']}/answer"
+    assert (await gateway.call("POST", answer, {"text": "INV-7"}, who=DAVE)).status_code == 200
+    assert mark not in (await dave.get()).text
+
+
 def far(gateway: Gateway) -> Any:
     """Return an instant behind all others."""
     return gateway.clock.now() + timedelta(days=9)

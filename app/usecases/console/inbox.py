@@ -14,8 +14,10 @@ from msgspec.structs import replace
 
 from app.domain.card.card_for import instant_text
 from app.domain.identity.press import drawn, render_press
+from app.domain.lifecycle.wishes import may_answer
 from app.domain.people.people import email_key
-from app.domain.request.request import Risk
+from app.domain.request.request import Risk, State
+from app.domain.words.say import say
 from app.storage.requests.concerning import (
     FIRST,
     NEWEST,
@@ -242,8 +244,13 @@ class _Look:
         return self._page(read_all(self._tx, [place.id for place in places]), most, onward=onward)
 
     def _page(self, found: Sequence[ConfirmationRequest], most: int, *, onward: str) -> Page:
-        items = (item_of(each, self._policy, self._language, self._now) for each in found[:most])
+        items = map(self._item, found[:most])
         return Page(groups=tuple(Group(items=(item,)) for item in items), onward=onward)
+
+    def _item(self, request: ConfirmationRequest) -> Item:
+        item = item_of(request, self._policy, self._language, self._now)
+        is_asked = request.state is State.PENDING and request.open_question and may_answer(request, self._right.person)
+        return replace(item, asks=say(self._language, "inbox.asks")) if is_asked else item
 
     def _asked(self, request: ConfirmationRequest) -> bool:
         return self._me in {email_key(who) for who in (request.call.requester, request.call.owner) if who}

@@ -49,6 +49,7 @@ class Item(Struct, frozen=True, kw_only=True):
     facts: tuple[Fact, ...] = ()  # the whole call, where the row is all that is read of it
     press: str = ""  # what approves it from the list, together with others
     why_not: str = ""  # why its reader can only deny it
+    asks: str = ""  # that a question waits for its reader's answer
 
 
 class Group(Struct, frozen=True, kw_only=True):
