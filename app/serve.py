@@ -21,7 +21,9 @@ import structlog
 import uvicorn
 from msgspec.structs import replace
 
+from app.api.agents.moments import PreToolUse
 from app.api.intake.connections import ConnectionWatch, connections_allowed
+from app.api.wire.schemas import ClaimBody, Decision, OutcomeBody, Submission
 from app.clock import SystemClock
 from app.container import Container
 from app.domain.errors import AssentError
@@ -50,8 +52,10 @@ STOPS_WITHIN = 10
 """Seconds that calls in flight have to end when a stop is asked for; whoever ends the process waits longer."""
 
 _WEBSOCKETS = "uvicorn.protocols.websockets.auto"
-_SOON = ("httpx2", "sse_starlette.sse", _WEBSOCKETS)
+_SOON = ("httpx2", "sse_starlette.sse", _WEBSOCKETS, "app.storage.retention.removals")
 """No start waits for these, and no first webhook or stream shall: they are loaded as soon as the gateway serves."""
+_READ_SOON = (Submission, Decision, ClaimBody, OutcomeBody, PreToolUse)
+"""Nor for what reads the bodies that come most: it is built then, on the loop, which reads them, and on no thread."""
 
 _SQLITE = "sqlite:///"
 _ANSWERS_WITHIN = 5.0
@@ -187,6 +191,9 @@ class _Server(uvicorn.Server):
         return replace(org, sign_in=await self._container.console.sessions.first_link(org.policy.org))
 
     async def _warm_up(self) -> None:
+        for model in _READ_SOON:
+            model.model_rebuild()
+            await asyncio.sleep(0)
         for name in _SOON:
             await asyncio.to_thread(importlib.import_module, name)
         await asyncio.to_thread(self._app.complete)

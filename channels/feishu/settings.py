@@ -59,7 +59,7 @@ class FeishuSettings(BaseModel):
     long connection instead and needs neither.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     type: Literal["feishu"]
     app_id: Annotated[str, Field(pattern=r"^cli_[0-9A-Za-z]{2,40}$")]

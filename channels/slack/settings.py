@@ -42,7 +42,7 @@ def is_own_socket(url: str, *, api_url: str) -> bool:
 class SlackSettings(BaseModel):
     """One Slack app in one workspace, posting to one channel. Raises pydantic's ValidationError on any fault."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
     type: Literal["slack"]
     bot_token: SecretStr | None = None

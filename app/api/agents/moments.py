@@ -28,7 +28,7 @@ class _Moment(RunBody):
     model_config = _CONFIG
 
 
-class PreToolUse(CallBody, HeldBody, defer_build=False):
+class PreToolUse(CallBody, HeldBody):
     """A tool is about to be called."""
 
     model_config = _CONFIG
@@ -66,7 +66,7 @@ class UserPromptSubmit(_Moment):
 class ModelRequestBody(BaseModel):
     """What is about to go to the model; further members are kept. A null provider or model is one that is not known."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True, defer_build=True)
 
     provider: str | None = ""
     model: str | None = ""

@@ -36,7 +36,7 @@ Bag = Annotated[dict[str, Any], AfterValidator(_bounded)]
 
 
 class _Wire(BaseModel):
-    """What comes in, and nothing else. Built when first met, which a start need not wait for; hot ones at once."""
+    """What comes in, and nothing else. Built when first met, for which no start waits."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
@@ -117,7 +117,7 @@ class CallBody(RunBody):
     can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
 
 
-class Submission(CallBody, HeldBody, defer_build=False):
+class Submission(CallBody, HeldBody):
     """A tool call that is about to happen."""
 
     model_config = _Wire.model_config
@@ -127,7 +127,7 @@ class Submission(CallBody, HeldBody, defer_build=False):
     )
 
 
-class Decision(_Wire, defer_build=False):
+class Decision(_Wire):
     """An approver's verdict on exactly what `digest` names. The person is the one whose key it is.
 
     `withdraw` takes one's own vote back while the request waits, or one's approval until it is claimed, which revokes
@@ -147,7 +147,7 @@ class Decision(_Wire, defer_build=False):
     totp: Totp | None = Field(default=None, description="the six digits that the person's second factor shows now")
 
 
-class ClaimBody(_Wire, defer_build=False):
+class ClaimBody(_Wire):
     """Spend the approval. `claim_id` is yours: the same one again gets the same answer."""
 
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -183,7 +183,7 @@ class _Outcome(_Wire):
         return self
 
 
-class OutcomeBody(_Outcome, defer_build=False):
+class OutcomeBody(_Outcome):
     """What the tool did."""
 
     claim_id: Id

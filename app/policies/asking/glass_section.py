@@ -31,7 +31,7 @@ _MEND = "each: {CNY: 5000}, total: {CNY: 20000}"
 class GlassEntry(BaseModel):
     """The section `break_glass`."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     of: list[Name]
     review: list[Name]

@@ -59,7 +59,7 @@ def parse_span(text: str) -> timedelta:
 class CaseEntry(BaseModel):
     """One case as it is written."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     it: str = Field(min_length=1, max_length=300)
     tool: str = Field(min_length=1, max_length=200)

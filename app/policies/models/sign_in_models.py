@@ -13,7 +13,7 @@ _Age = Annotated[timedelta, BeforeValidator(span_within(timedelta(minutes=1), ti
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class RequestersEntry(_Entry):

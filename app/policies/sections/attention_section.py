@@ -44,7 +44,7 @@ def _span(most: timedelta, told: str) -> Callable[[object], timedelta]:
 class AttentionEntry(BaseModel):
     """The section. What its times of day mean is looked at below."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     cards_per_hour: int | None = Field(default=None, ge=1, le=1000)
     digest: list[str] = Field(default=[], max_length=24)

@@ -31,7 +31,7 @@ _DEFAULTS = PaymentTerms()
 class PaymentsEntry(BaseModel):
     """The section. Budgets are read on their own, so that every fault of theirs has its line."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     duplicates: Annotated[
         timedelta, BeforeValidator(span_within(timedelta(0), _LONGEST, "366d at most; 0s switches it off"))
@@ -43,7 +43,7 @@ class PaymentsEntry(BaseModel):
 class BudgetEntry(BaseModel):
     """``{id: agent-day, per: agent, within: 1d, limit: {CNY: 20000}, count: 10, counts: unasked}``."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
     per: Annotated[Per, Field(strict=False)]

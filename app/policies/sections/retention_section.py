@@ -40,7 +40,7 @@ def _told(span: timedelta) -> str:
 class RetentionEntry(BaseModel):
     """The section: ``{requests: 400d, deliveries: 90d, outbox: 30d, trail: 730d, deduplication: 24h}``."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     requests: Annotated[timedelta, _kept(_DAY)] | None = None
     deliveries: Annotated[timedelta, _kept(LOOK_BACK)] | None = None  # by them it is seen who approves unread

@@ -14,17 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.domain.trail.audit import Kind, Record
-from app.storage.retention.removals import (
-    BEGINNING,
-    MOST,
-    MOST_ERRANDS,
-    Removed,
-    list_over,
-    list_shown,
-    remove_errands,
-    remove_requests,
-    remove_shown,
-)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -34,7 +23,7 @@ if TYPE_CHECKING:
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
-    from app.storage.retention.removals import Seen
+    from app.storage.retention.removals import Removed, Seen
 
 log = structlog.get_logger(__name__)
 
@@ -109,27 +98,29 @@ class Retain:
 
         if retention.requests is retention.deliveries is retention.outbox is None:
             return
+        from app.storage.retention import removals  # no start waits for its statements, which are long
+
         now = await self._store.read(lambda tx: tx.now(), org=org, long=True)
         if retention.outbox is not None:
             before = now - retention.outbox
-            removed = Removed(outbox=MOST_ERRANDS)
-            while removed.outbox == MOST_ERRANDS:
-                yield (removed := await write(before, lambda tx, at=before: remove_errands(tx, before=at)))
+            removed = removals.Removed(outbox=removals.MOST_ERRANDS)
+            while removed.outbox == removals.MOST_ERRANDS:
+                yield (removed := await write(before, lambda tx, at=before: removals.remove_errands(tx, before=at)))
         for kept, listed, remove in (
-            (retention.deliveries, list_shown, remove_shown),
-            (retention.requests, list_over, remove_requests),
+            (retention.deliveries, removals.list_shown, removals.remove_shown),
+            (retention.requests, removals.list_over, removals.remove_requests),
         ):
             if kept is None:
                 continue
             before = now - kept
-            behind, full = BEGINNING, True
+            behind, full = removals.BEGINNING, True
             while full:
                 found: list[Seen] = await self._store.read(
                     lambda tx, at=before, seen=behind, listed=listed: listed(tx, before=at, behind=seen),
                     org=org,
                     long=True,
                 )
-                full = len(found) == MOST
+                full = len(found) == removals.MOST
                 if not found:
                     break
                 behind = found[-1]
@@ -138,7 +129,7 @@ class Retain:
 
 def _said(tx: Tx, removed: Removed, before: datetime) -> Removed:
     """Say in the trail what was removed; the requests by name, so that nobody else can have removed another one."""
-    if removed != Removed():
+    if removed.requests or removed.deliveries or removed.outbox:
         facts: dict[str, object] = {
             "until": before.isoformat(),
             "requests": len(removed.requests),
