@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
 import structlog
-import uvicorn
 from msgspec.structs import replace
+from uvicorn.config import Config
+from uvicorn.server import Server
 
 from app.api.agents.moments import PreToolUse
 from app.api.intake.connections import ConnectionWatch, connections_allowed
@@ -140,12 +141,12 @@ def collect_seldom() -> None:
     gc.enable()
 
 
-class _Server(uvicorn.Server):
+class _Server(Server):
     """Lets held calls go as soon as a stop is asked for; uvicorn alone would wait for them first."""
 
     def __init__(
         self,
-        config: uvicorn.Config,
+        config: Config,
         app: Application,
         container: Container,
         port: int,
@@ -232,7 +233,7 @@ def run_server(
     container = Container(settings, config, environ)
     app = create_app(container)
     server = _Server(
-        uvicorn.Config(
+        Config(
             app,
             log_config=None,
             access_log=False,

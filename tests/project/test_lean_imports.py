@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import sys
 from typing import TYPE_CHECKING
@@ -38,6 +39,14 @@ def test_a_library_does_without_an_optional_one_and_others_have_it_afterwards(li
 
     assert plain_or_colourful.BLUE is None
     assert colourful.BLUE == 1
+
+
+def test_what_is_taken_of_a_library_that_is_left_out_is_none(library: str) -> None:
+    with without(f"{library}.blue", "BLUE"):
+        import colourful  # pyright: ignore[reportMissingImports]
+
+    assert colourful.BLUE is None
+    assert importlib.import_module("shades.blue").BLUE == 1
 
 
 def test_one_that_is_loaded_already_stays(library: str) -> None:
