@@ -262,7 +262,7 @@ class Container:
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
         self.services = Services(
-            access=access_for(self.keys, settings.calls_per_second, operations=settings.operations_token),
+            access=access_for(self.keys, book.has_person, settings.calls_per_second, settings.operations_token),
             submit=self.submit,
             wait=self.wait,
             waiters=self.waiters,

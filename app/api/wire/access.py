@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 from app.api.wire.bodies import only_header
 from app.api.wire.queries import refuse_unknown
-from app.domain.errors import NotFoundError, TooManyError, UnauthenticatedError, WrongScopeError
+from app.domain.errors import ForbiddenError, NotFoundError, TooManyError, UnauthenticatedError, WrongScopeError
+from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from pydantic import SecretStr
     from starlette.requests import Request
 
-    from app.domain.identity.api_key import ApiKey, Scope
+    from app.domain.identity.api_key import ApiKey
     from app.usecases.reading.keys import Keys
 
 
@@ -45,10 +46,22 @@ class Pace:
 class Access:
     """Authenticates every call of the API."""
 
-    def __init__(self, *, keys: Keys, pace: Pace, strangers: Pace, operations: str | None = None) -> None:
-        """`strangers` paces failed attempts by address; `operations` is what opens the figures, None: they are open."""
+    def __init__(
+        self,
+        *,
+        keys: Keys,
+        knows: Callable[[str, str], bool],
+        pace: Pace,
+        strangers: Pace,
+        operations: str | None = None,
+    ) -> None:
+        """`strangers` paces failed attempts by address; `operations` is what opens the figures, None: they are open.
+
+        `knows` says whether an org's file has a person now.
+        """
         self._operations = operations
         self._keys = keys
+        self._knows = knows
         self._pace = pace
         self._strangers = strangers
 
@@ -73,15 +86,20 @@ class Access:
     async def still_holds(self, request: Request) -> bool:
         """Say whether the key of a call that is still being answered works yet."""
         try:
-            await self._keys.authenticate(_authorization(request).partition(" ")[2].strip())
+            key = await self._keys.authenticate(_authorization(request).partition(" ")[2].strip())
         except UnauthenticatedError:
             return False
-        return True
+        return not self._has_left(key)
+
+    def _has_left(self, key: ApiKey) -> bool:
+        """Say whether it is the key of an approver whom the org does not have any more."""
+        return key.scope is Scope.APPROVER and not self._knows(key.org, str(key.person))
 
     async def __call__(self, request: Request, *scopes: Scope) -> ApiKey:
         """Return the caller's key. Raises UnauthenticatedError, WrongScopeError, TooManyError, NotFoundError.
 
-        InvalidError: there are two keys, or the query has what its route does not know.
+        ForbiddenError: its person has left. InvalidError: there are two keys, or the query has what its route does not
+        know.
         """
         given = _authorization(request)
         scheme, _, text = given.partition(" ")
@@ -92,6 +110,10 @@ class Access:
             raise UnauthenticatedError(_what_is_wrong(scheme, text)) from None
         request.state.key = key
         self._pace.take(key.id)
+        if self._has_left(key):
+            raise ForbiddenError(
+                f"{key.person} is nobody of {key.org}'s file or groups: this key opens nothing, and is to be revoked"
+            )
         if key.scope not in scopes:
             wanted = " or ".join(scope.value for scope in scopes)
             raise WrongScopeError(f"this needs a key of scope {wanted}; yours is {key.scope.value}")
@@ -120,10 +142,13 @@ def _authorization(request: Request) -> str:
     return only_header(request, b"authorization") or ""
 
 
-def access_for(keys: Keys, per_second: float, *, operations: SecretStr | None) -> Access:
+def access_for(
+    keys: Keys, knows: Callable[[str, str], bool], per_second: float, operations: SecretStr | None
+) -> Access:
     """Pace callers by key, and strangers by address; `operations` guards the figures."""
     return Access(
         keys=keys,
+        knows=knows,
         pace=Pace(per_second=per_second, burst=per_second * 2),
         strangers=Pace(per_second=1, burst=20),
         operations=operations.get_secret_value() if operations else None,

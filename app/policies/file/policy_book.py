@@ -105,6 +105,11 @@ class PolicyBook:
             raise NotFoundError("no policy for this org")
         return loaded
 
+    def has_person(self, org: str, person: str) -> bool:
+        """Say whether an org has somebody now: its file, or a platform's group that counts."""
+        loaded = self._loaded.get(org)
+        return loaded is not None and loaded.policy.directory.find(person) is not None
+
     def proposed(self, org: str, text: str) -> LoadedPolicy:
         """Read a text as if it were an org's file, the platforms' groups as they are told now; it comes nowhere.
 

@@ -118,3 +118,28 @@ async def test_what_was_noted_is_not_written_again(gateway: Gateway) -> None:
     await gateway.call("GET", "/v1/requests", who="agent:shop")
     await keys.note_uses()
     assert len(gateway.rows("SELECT id FROM api_keys WHERE last_used_at IS NOT NULL")) == 1
+
+
+@requirement("S-76")
+async def test_the_key_of_somebody_who_has_left_opens_nothing_until_they_are_back(gateway: Gateway) -> None:
+    g, carol = gateway, "carol@acme.example"
+    request = await g.ask("by_api")
+    paths = ("/v1/requests", f"/v1/requests/{request['id']}", "/v1/standing-approvals", "/v1/break-glass", "/v1/payees")
+    for path in paths:
+        assert (await g.call("GET", path, who=carol)).status_code == 200, path
+    file = g.config / "acme.yaml"
+    before = file.read_text()
+    lines = [line for line in before.splitlines() if not line.strip().startswith(f"{carol}:")]
+    file.write_text("\n".join(lines).replace(f", {carol}", ""))
+    await g.reload()
+    for path in paths:
+        refused = await g.call("GET", path, who=carol)
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden"), path
+        assert refused.json()["detail"].startswith(f"{carol} is nobody of acme's file or groups")
+    assert (await g.decide(request, who=carol)).json()["code"] == "forbidden"
+    assert (await g.decide(request, who=ALICE)).status_code == 200, "everybody else goes on"
+    said = [row["facts"] for row in g.rows("SELECT facts FROM audit_events WHERE kind = 'access.refused'")]
+    assert len(said) == len(paths) + 1, "each attempt is in the trail"
+    file.write_text(before)
+    await g.reload()
+    assert (await g.call("GET", paths[0], who=carol)).status_code == 200
