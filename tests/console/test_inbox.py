@@ -232,12 +232,15 @@ async def test_what_waits_for_its_requesters_answer_is_marked_in_their_own_inbox
     mark = "a question waits for your answer"
     page = (await dave.get()).text
     assert page.count(mark) == 1
+    assert "Nothing waits for you." not in page
     assert mark in page.split(f'href="/r/{asked["id"]}"')[1].split("</li>")[0]
     assert {asked["id"], quiet["id"]} <= set(rows_of(page))
     assert mark not in (await alice.get()).text, "it waits for him, and not for her who asked it"
     answer = f"/v1/requests/{asked['id']}/questions/{said.json()['questions'][0]['id']}/answer"
     assert (await gateway.call("POST", answer, {"text": "INV-7"}, who=DAVE)).status_code == 200
-    assert mark not in (await dave.get()).text
+    answered = (await dave.get()).text
+    assert mark not in answered
+    assert "Nothing waits for you." in answered
 
 
 def far(gateway: Gateway) -> Any:
