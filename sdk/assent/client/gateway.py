@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from assent.client.questions import OnQuestion
 
 _PAGE = 100
+_MARGIN = 2.0
+"""Seconds of a lease that are not used: what is begun at its very end would be run behind it."""
 _UNKNOWN_TO_OLD = ("wait: Extra inputs", "claim_id: Extra inputs")
 """How a gateway from before there was the one call refuses its members."""
 
@@ -310,6 +312,26 @@ class AsyncGateway:
     def seconds_to(self, instant: datetime) -> float | None:
         """How long until the gateway's clock shows `instant`; None as long as it has never told its time."""
         return self._wire.seconds_to(instant)
+
+    async def lease_left(self, claimed: Claimed) -> float:
+        """How many seconds a claim is good for still, at least; 0 if it is not, or nobody can tell.
+
+        A claim may be read long after it was given: by a process that was frozen, or over a slow line. By then its
+        lease may be over, people may have settled the request, and the call may have been made anew. Where the answers
+        so far do not rule that out, the gateway is asked once more. Raises `GatewayError`.
+        """
+        left = self._wire.surely_to(claimed.lease_until)
+        hoped = self._wire.seconds_to(claimed.lease_until)
+        if hoped is None or hoped <= _MARGIN:
+            return 0.0
+        if left is None or left <= _MARGIN:
+            answer = await self._wire.ask("GET", f"/v1/requests/{claimed.request_id}", end=self._end(hoped))
+            found = parse_request(answer)
+            taken = found.execution
+            if found.state is not State.EXECUTING or taken is None or taken.claim_id != claimed.claim_id:
+                return 0.0
+            left = self._wire.surely_to(claimed.lease_until)
+        return 0.0 if left is None else max(0.0, left - _MARGIN)
 
     async def answer(self, request: Request, question: Question, text: str) -> Request:
         """Answer what an approver asked back, for them to read beside the call. The same answer again is harmless.

@@ -11,7 +11,6 @@ import importlib
 import json
 import sys
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +19,7 @@ import anyio.to_thread
 import httpx2
 from anyio.lowlevel import RunVar
 
+from assent.client.clock import GatewayClock
 from assent.client.errors import (
     CallRefusedError,
     ClaimRefusedError,
@@ -90,7 +90,7 @@ class Wire:
         self._transport = transport
         self._pace = pace
         self._pool: RunVar[_Pool | None] = RunVar("assent_pool", None)
-        self._ahead: float | None = None  # the gateway's clock minus our monotonic one
+        self._clock = GatewayClock()
 
     async def open(self) -> httpx2.AsyncClient:
         """Return this loop's pool; it is made, if there is none yet, and has no connection then."""
@@ -122,7 +122,11 @@ class Wire:
 
     def seconds_to(self, instant: datetime) -> float | None:
         """How long until the gateway's clock shows `instant`; None as long as it has never told its time."""
-        return None if self._ahead is None else instant.timestamp() - self._ahead - self._pace.monotonic()
+        return self._clock.seconds_to(instant, self._pace.monotonic())
+
+    def surely_to(self, instant: datetime) -> float | None:
+        """How long until the gateway's clock shows `instant` at the earliest, however late its answers were read."""
+        return self._clock.surely_to(instant, self._pace.monotonic())
 
     async def back_off(self, attempt: int, *, at_least: float = 0.0, at_most: float) -> None:
         """Sleep before the next attempt: doubling, jittered over its upper half, never beyond `at_most`.
@@ -185,6 +189,7 @@ class Wire:
         more |= {"Authorization": f"Bearer {used}", **_carried()}
         limit = self._pace.read if hold is None else hold + _HOLD_GRACE
         limit = limit if end is None else max(0.0, min(limit, end - self._pace.monotonic()))
+        asked = self._pace.monotonic()
         try:
             with anyio.fail_after(limit):  # over the whole exchange: a server that drips bytes is away, too
                 response = await client.request(method, self._url + path, content=content, headers=more)
@@ -193,9 +198,9 @@ class Wire:
                     response = await client.request(method, self._url + path, content=content, headers=more)
         except (httpx2.TransportError, httpx2.DecodingError, TimeoutError) as fault:
             return Answer(body=None, fault=type(fault).__name__)
-        return self._read(response)
+        return self._read(response, asked)
 
-    def _read(self, response: httpx2.Response) -> Answer:
+    def _read(self, response: httpx2.Response, asked: float) -> Answer:
         status = response.status_code
         problem = _decode(response)
         if 200 <= status < 300:
@@ -203,7 +208,7 @@ class Wire:
                 return Answer(body=None, fault="an answer that is no JSON object, or in which a key stands twice")
             if status != STATUS_OF_DECISION.get(str(problem.get("decision")), 200):
                 return Answer(body=None, fault=f"an answer whose status {status} and decision do not agree")
-            self._learn_clock(response)
+            self._clock.learn(response.headers.get("date", ""), asked=asked, read=self._pace.monotonic())
             return Answer(body=problem)
         if status >= 500 or status in _PASSING:
             return Answer(
@@ -229,13 +234,6 @@ class Wire:
             except ValueError as error:
                 raise KeyRefusedError(str(error)) from error
         return self._key
-
-    def _learn_clock(self, response: httpx2.Response) -> None:
-        try:
-            told = parsedate_to_datetime(response.headers.get("date", ""))
-        except ValueError:
-            return
-        self._ahead = told.timestamp() - self._pace.monotonic()
 
 
 class _Pool(NamedTuple):

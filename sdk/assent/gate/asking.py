@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, assert_never
 from assent.client.errors import CallRefusedError, ClaimRefusedError, GatewayError
 from assent.client.log import warn
 from assent.client.messages import RefusalCode
-from assent.client.models import Allowed, Denied, Pending, Request, State, Taken
+from assent.client.models import Allowed, Denied, OutcomeStatus, Pending, Request, State, Taken
 from assent.client.unapproved import StillPendingError
 from assent.gate.abandoned import Wait, Waiting
-from assent.gate.outcomes import Refused, Replayed, ended, never_ran
+from assent.gate.outcomes import NOT_RUN, Refused, Replayed, ended, never_ran
 from assent.gate.permission import Executed, Permission
 from assent.gate.suspended import SuspendedCall
 
@@ -121,7 +121,7 @@ class Asking:
             return ended(waiting.request)
         except GatewayError as error:
             return await self.meant(error, request.tool)
-        return _permission(found) if isinstance(found, Taken) else ended(found)
+        return await self._taken(found) if isinstance(found, Taken) else ended(found)
 
     async def answered(
         self, wait: Wait, end: float | None, on_pending: OnPending | None
@@ -168,7 +168,7 @@ class Asking:
             case Denied():
                 return _denied(verdict)
             case Taken():
-                return _permission(verdict)
+                return await self._taken(verdict)
             case Pending(request=request) if request.enforced:
                 if request.state is State.PENDING:
                     tell(request)
@@ -177,6 +177,23 @@ class Asking:
                 return ended(request)
             case _:
                 assert_never(verdict)
+
+    async def _taken(self, taken: Taken) -> Permission | Refused:
+        """Leave to run what was taken, unless its time may be over: then somebody else may have run it by now."""
+        claimed = taken.claimed
+        try:
+            if await self._gateway.lease_left(claimed) > 0:
+                return _permission(taken)
+            why = "the time in which it had to run was over when its approval was read here"
+        except GatewayError as error:
+            why = f"whether there was time left to run it could not be found out: {error}"
+        warn("request %s is not run: %s", claimed.request_id, why)
+        with suppress(GatewayError):  # it may be settled already, and the lease marks it unknown else
+            error = f"{NOT_RUN}{why}"
+            await self._gateway.report_briefly(
+                claimed.request_id, claimed.claim_id, OutcomeStatus.FAILED, error=error[:500]
+            )
+        return Refused(code=RefusalCode.LAPSED, request=taken.request)
 
     async def _executed(
         self, request: Request, end: float | None, tell: OnPending | None = None
