@@ -310,11 +310,11 @@ class StubGateway:
         _, instead, lost = await self._meet("list", request)
         if instead is not None:
             return instead
-        session, limit, start = (
-            request.query.get("session"),
-            int(request.query.get("limit", "100")),
-            int(request.query.get("cursor", "0")),
-        )
+        said = request.query
+        session, limit, start = said.get("session"), int(said.get("limit", "100")), int(said.get("cursor", "0"))
+        if (key := said.get("idempotency_key")) is not None:
+            named = [self.rows[known["id"]].as_json()] if (known := self._keys.get(key)) else []
+            return await self._answer(request, {"items": named, "next_cursor": None}, status=200, lost=lost)
         found = [
             row.as_json()
             for row in self.rows.values()

@@ -9,7 +9,15 @@ from app.api.agents.one_call import LONGEST_WAIT, Held, answer_held, answer_retu
 from app.api.wire import schemas
 from app.api.wire.bodies import answer, is_gone, read_model
 from app.api.wire.operations import PREFER, asks, changes, takes
-from app.api.wire.queries import PAGE_PARAMETERS, ListQuery, cursor_behind, number_of, parameter, version_of
+from app.api.wire.queries import (
+    PAGE_PARAMETERS,
+    ListQuery,
+    cursor_behind,
+    number_of,
+    parameter,
+    parse_key_alone,
+    version_of,
+)
 from app.api.wire.request_view import RequestView, StandingView
 from app.api.wire.routes import Request, Response, Router
 from app.api.wire.verdicts import (
@@ -48,6 +56,9 @@ _LIST_PARAMETERS = [
     parameter("agent", "string"),
     parameter("session", "string"),
     parameter("open", "boolean", "only requests that are still owed something"),
+    parameter(
+        "idempotency_key", "string", "an agent's: only the request that it made or met under this key; by itself"
+    ),
     *PAGE_PARAMETERS,
 ]
 
@@ -82,20 +93,7 @@ def requests_router(c: Services) -> Router:  # noqa: C901 - a router is a list o
         An executor sees those that are open and that executors run.
         """
         key = await c.access(request, *Scope)
-        query = ListQuery.parse(request)
-        if key.scope in AGENTS:
-            query.filters["agent"] = str(key.agent)
-        runs = key.runs if key.scope is Scope.EXECUTOR else None
-        found = await c.read.page(
-            key.org,
-            filters=query.filters,
-            only_open=query.only_open or runs is not None,
-            runs=runs,
-            before=query.before,
-            most=query.most,
-        )
-        following = cursor_behind(found[-1]) if len(found) == query.most else None
-        return answer({"items": await view_all(c, key, found), "next_cursor": following})
+        return await _listed(c, key, request)
 
     @router.get(
         "/v1/requests/{request_id}",
@@ -181,6 +179,26 @@ def requests_router(c: Services) -> Router:  # noqa: C901 - a router is a list o
         return await answer_changed(c, key, request, found)
 
     return router
+
+
+async def _listed(c: Services, key: ApiKey, request: Request) -> Response:
+    if "idempotency_key" in request.query_params:
+        found = await c.read.under_key(key.org, agent=key.agent, idempotency_key=parse_key_alone(request))
+        return answer({"items": await view_all(c, key, found), "next_cursor": None})
+    query = ListQuery.parse(request)
+    if key.scope in AGENTS:
+        query.filters["agent"] = str(key.agent)
+    runs = key.runs if key.scope is Scope.EXECUTOR else None
+    found = await c.read.page(
+        key.org,
+        filters=query.filters,
+        only_open=query.only_open or runs is not None,
+        runs=runs,
+        before=query.before,
+        most=query.most,
+    )
+    following = cursor_behind(found[-1]) if len(found) == query.most else None
+    return answer({"items": await view_all(c, key, found), "next_cursor": following})
 
 
 async def _decided(c: Services, key: ApiKey, request_id: str, body: schemas.Decision) -> ConfirmationRequest:

@@ -103,6 +103,14 @@ def text_of(request: Request, name: str, *, most: int) -> str:
     return text
 
 
+def parse_key_alone(request: Request) -> str:
+    """Return `idempotency_key`, which is asked for by itself. Raises InvalidError."""
+    beside = sorted(request.query_params.keys() - {"idempotency_key"})
+    if beside:
+        raise InvalidError("a key names one request: leave this out", path=f"query.{beside[0]}")
+    return text_of(request, "idempotency_key", most=200)
+
+
 class ListQuery(Struct, frozen=True, kw_only=True):
     """Which requests are wanted."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
-from app.domain.errors import NotFoundError, UnavailableError, UnsealedError
+from app.domain.errors import InvalidError, NotFoundError, UnavailableError, UnsealedError
 from app.domain.request.quorum import count
 from app.storage.cards.outbox import count_by_status, oldest_queued
 from app.storage.engine.dialect import to_us
@@ -17,6 +17,7 @@ from app.storage.engine.transaction import EVERY_ORG
 from app.storage.engine.trouble import Trouble, said_of
 from app.storage.requests.request_lists import END_OF_TIME, count_open, list_requests, oldest_pending
 from app.storage.requests.requests import find_request
+from app.storage.requests.seen_before import find_key
 from app.storage.trail.audit_chain import get_head, list_events, list_of_request
 from app.storage.trail.policy_versions import find_policy
 from app.usecases.pauses.stop_paused import pause_shown
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _COUNTED_FOR = 30.0
+_KEY = "query.idempotency_key"
 _ANSWERS_WITHIN = 3.0
 """Seconds in which the database must answer for the gateway to be ready."""
 
@@ -132,6 +134,21 @@ class Read:
             if len(seen) < most or len(found) >= most:
                 return found[:most]
             start = place_of(seen[-1])
+
+    async def under_key(self, org: str, *, agent: str | None, idempotency_key: str) -> list[ConfirmationRequest]:
+        """Return the request for which an agent's idempotency key stands, if there is one: nothing is opened by asking.
+
+        Raises InvalidError for whoever is no agent: a key is one agent's.
+        """
+        if agent is None:
+            raise InvalidError("an idempotency key is an agent's: it is asked for with that agent's key", path=_KEY)
+
+        def unit(tx: Tx) -> list[ConfirmationRequest]:
+            known = find_key(tx, agent, idempotency_key)
+            request = find_request(tx, known[1]) if known is not None else None
+            return [] if request is None else [request]
+
+        return await self._store.read(unit, org=org)
 
     async def trail(self, org: str, *, after: int, most: int) -> tuple[list[AuditEvent], tuple[int, str]]:
         """Return a page of the org's trail and its head, as it was no later than the page."""

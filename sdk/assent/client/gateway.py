@@ -350,6 +350,11 @@ class AsyncGateway:
         except ClaimRefusedError:
             return await self.get(request.id)
 
+    async def find(self, idempotency_key: str) -> Request | None:
+        """Return the request for which a key of this agent's stands; None: there is none, and asking opens none."""
+        found = parse_page(await self._wire.ask("GET", "/v1/requests" + query(idempotency_key=idempotency_key)))
+        return found[0] if found else None
+
     async def list_open(self, *, session: str | None = None) -> list[Request]:
         """This agent's requests that are not over (pending, approved, executing, unknown, …), oldest first."""
         found: list[Request] = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from assent.client.errors import AssentError
 from assent.client.log import warn
-from assent.client.models import OutcomeStatus, Pending, State
+from assent.client.models import OutcomeStatus, State
 from assent.gate.outcomes import ABANDONED, NOT_RUN
 from assent.gate.permission import LAST_REPORT
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 Abandoned = Literal["withdraw", "keep"]
 """What becomes of a request whose caller is cancelled while it waits."""
-_WITHIN = 3.0
+_ON_ITS_WAY = 0.5
+"""Seconds after which a request that is not there is looked for once more."""
 _GONE = f"{ABANDONED}whoever made this call is gone"
 
 
@@ -49,8 +50,9 @@ class Waiting:
     async def abandon(self, wait: Wait) -> None:
         """Withdraw what a cancelled caller waited for, within `LAST_REPORT` seconds; a fault is logged.
 
-        Its request is found by the key of the call, for a caller that is held was not told of it. Was it approved and
-        taken in this very moment, the claim is given back: the tool did not run.
+        Its request is found by the key of the call, for a caller that is held was not told of it; it is looked for and
+        never asked for again, which would open one. Was it approved and taken in this very moment, the claim is given
+        back: the tool did not run.
         """
         if not self._withdraws or self._keys.get(wait.first_key, 0) > 1:  # another one of ours waits for the same
             return
@@ -58,9 +60,12 @@ class Waiting:
 
         with anyio.move_on_after(LAST_REPORT, shield=True):
             try:
-                verdict = await self._gateway.check(wait.call, idempotency_key=wait.key, within=_WITHIN)
-                if isinstance(verdict, Pending):
-                    await self._give_up(verdict.request, wait.claim_id)
+                request = await self._gateway.find(wait.key)
+                if request is None:  # what was sent may still be on its way, or be judged
+                    await self._gateway.pace.sleep(_ON_ITS_WAY)
+                    request = await self._gateway.find(wait.key)
+                if request is not None:
+                    await self._give_up(request, wait.claim_id)
             except AssentError as fault:
                 warn("the request of an abandoned call of %s could not be withdrawn: %s", wait.call.tool, fault)
 

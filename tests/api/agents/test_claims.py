@@ -334,6 +334,24 @@ async def test_fifty_creations_with_one_key_are_one_request_and_one_card(either_
     assert len(g.rows("SELECT id FROM requests")) == 3
 
 
+async def test_what_stands_under_a_key_is_looked_for_by_its_agent_and_never_opened_by_looking(
+    either_gateway: Gateway,
+) -> None:
+    g = either_gateway
+    looked = "/v1/requests?idempotency_key=order-1"
+    assert (await g.call("GET", looked)).json() == {"items": [], "next_cursor": None}
+    assert g.rows("SELECT id FROM requests") == []
+    body = {"tool": "by_api", "arguments": {"n": 1}}
+    asked = (await g.call("POST", "/v1/requests", body, idempotency_key="order-1")).json()["request"]
+    assert [each["id"] for each in (await g.call("GET", looked)).json()["items"]] == [asked["id"]]
+    assert (await g.call("GET", looked, who="agent:other")).json()["items"] == [], "a key is one agent's"
+    assert (await g.call("GET", looked, org="globex")).json()["items"] == []
+    for who, path in (("admin", looked), ("agent:shop", f"{looked}&open=true"), ("agent:shop", looked[:-7])):
+        refused = await g.call("GET", path, who=who)
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid"), (who, path)
+
+
+
 @requirement("S-43")
 async def test_a_key_that_is_used_again_after_its_time_opens_a_new_question(gateway: Gateway) -> None:
     body = {"tool": "by_api", "arguments": {"n": 1}}

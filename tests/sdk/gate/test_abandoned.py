@@ -50,7 +50,7 @@ async def test_a_cancelled_call_is_withdrawn_and_made_again_it_is_asked_about_an
     await cancelled(await asked(gateway, Gate(client)))
     assert gateway.only.state == "cancelled"
     assert gateway.only.reason == "abandoned: whoever made this call is gone"
-    again = await asked(gateway, Gate(client), calls=4)  # its own, the withdrawal's, and now under two keys
+    again = await asked(gateway, Gate(client), calls=3)  # its own, and now under two keys
     gateway.decide("req_0002", "approved")
     assert await again == Ran(result="paid 80000")
 
@@ -115,3 +115,15 @@ def test_a_call_that_is_interrupted_by_ctrl_c_is_withdrawn(gateway: StubGateway)
             BlockingGate(opened).run("pay", PAY, lambda **_: "paid", call_id="c-1")
         thread.join()
     assert gateway.only.state == "cancelled"
+
+
+@requirement("F-75")
+async def test_withdrawing_a_call_that_never_arrived_opens_nothing(gateway: StubGateway, client: AsyncGateway) -> None:
+    gateway.stop()
+    running = asyncio.ensure_future(Gate(client).run("pay", PAY, pay, call_id="c-1"))
+    await asyncio.sleep(0.1)  # it is refused meanwhile
+    gateway.start()
+    gateway.faults["check"].extend(["reset"] * 1000)  # what it tries again does not arrive either
+    await cancelled(running)
+    assert gateway.rows == {}
+    assert [kind for kind, _, _ in gateway.seen if kind != "check"] == ["list", "list"], "looked for, and not asked for"

@@ -85,7 +85,7 @@ async def test_whoever_stops_waiting_leaves_no_card_behind(gateway: StubGateway,
         running.cancel()
         await asyncio.to_thread(gateway.arrived, "cancel")
         second = asyncio.ensure_future(told(client, "request_approval", action="another"))
-        await asyncio.to_thread(gateway.arrived, "check", 3)
+        await asyncio.to_thread(gateway.arrived, "check", 2)
     await asyncio.to_thread(gateway.arrived, "cancel", 2)
     with pytest.raises(Exception, match=r"."):
         await second
