@@ -72,7 +72,7 @@ _DECIDED = {
     RefusalCode.PENDING_ELSEWHERE: "This call was approved and sent once, and the service that carries it out asks its "
     "own people now. That is no refusal: it may still be done.",
     RefusalCode.PAUSED: "Not run: people have paused this, and only people can lift the pause.",
-    RefusalCode.GATEWAY_AWAY: "Not approved: the approval gateway could not be reached, and no answer means no.",
+    RefusalCode.GATEWAY_AWAY: "Not run here: the approval gateway could not be reached, and no answer means no.",
     RefusalCode.KEY_REFUSED: "Not approved: the gateway refused this agent's key; its operator has to set a valid one.",
     RefusalCode.CALL_REFUSED: "Not approved: the approval gateway could not judge this call.",
     RefusalCode.BAD_ARGUMENTS: "Not run: the arguments of this call are not what the tool takes.",
@@ -100,6 +100,8 @@ _SHOWS = " It shows what came of the call, as soon as that is known."
 """Said of the request of a call that others may have run, or may be running: an executor, or an earlier process."""
 _AGAIN = "To ask again later, repeat the very same call: it joins this request."
 _ENDINGS = {
+    RefusalCode.GATEWAY_AWAY: f"{FINAL} Say, too, that what was sent may have arrived all the same: where an executor "
+    "runs this tool, it may still run the call.",
     RefusalCode.STILL_PENDING: f"Do not try to reach the same end another way. {_AGAIN}",
     RefusalCode.LEFT_TO_EXECUTOR: "Do not call it again, and do not try to reach the same end another way: that would "
     "ask for a second run. Tell the user.",

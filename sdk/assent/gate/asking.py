@@ -50,10 +50,10 @@ class Asking:
         self, call: ToolCall, *, deadline: float | None, on_pending: OnPending | None
     ) -> Permission | Executed | Replayed | Refused:
         """See `Gate.obtain`."""
-        call = self._filed(call)
-        key = self._key(call)
-        if isinstance(key, Refused):
-            return key
+        filed = self._filed(call)
+        if isinstance(filed, Refused):
+            return filed
+        call, key = filed
         import anyio
 
         wait = self._waiting.begin(call, key)
@@ -71,10 +71,10 @@ class Asking:
 
     async def open(self, call: ToolCall, *, deadline: float | None) -> SuspendedCall | Replayed | Refused:
         """See `Gate.open`."""
-        call = self._filed(call)
-        key = self._key(call)
-        if isinstance(key, Refused):
-            return key
+        filed = self._filed(call)
+        if isinstance(filed, Refused):
+            return filed
+        call, key = filed
         for _ in range(_MOST_ANEW):
             try:
                 verdict = await self._gateway.check(call, idempotency_key=key, within=deadline)
@@ -241,12 +241,17 @@ class Asking:
             reason = str(error)
         return Refused(code=error.refusal_code, reason=reason, request=request)
 
-    def _filed(self, call: ToolCall) -> ToolCall:
-        return replace(call, session=call.session or self._session or self._gateway.session)
+    def _filed(self, call: ToolCall) -> tuple[ToolCall, str] | Refused:
+        """The call as it is at this moment, and its key: what its caller changes of it later is not what was judged.
 
-    def _key(self, call: ToolCall) -> str | Refused:
+        Its arguments are what JSON makes of them, whoever decides: what people or a rule allowed runs with the same.
+        """
+        import json
+
         try:
-            return call_key(call) or self._gateway.pace.new_id("idem")
+            same = json.loads(json.dumps(call.arguments, allow_nan=False))
+            call = replace(call, arguments=same, session=call.session or self._session or self._gateway.session)
+            return call, call_key(call) or self._gateway.pace.new_id("idem")
         except (TypeError, ValueError, RecursionError) as fault:  # also half of a surrogate pair
             return Refused(code=RefusalCode.BAD_ARGUMENTS, reason=f"they are not JSON: {fault}")
 

@@ -227,3 +227,21 @@ def test_the_synchronous_gate_does_the_same(gateway: StubGateway) -> None:
             gate.run("pay", {**PAY, "payee": "stop"}, pay, call_id="c-2")
     assert ran == ["gr_req_0001", "gr_req_0002"]
     assert gateway.rows["req_0002"].outcomes[0]["error"] == "not run: BubbleUpError: "
+
+
+async def test_what_its_caller_changes_meanwhile_is_not_what_runs(gateway: StubGateway, client: AsyncGateway) -> None:
+    tool, lines = Tool(), [{"amount": 1}]
+    gateway.rules["pay"] = "allow"
+    gateway.faults["check"].append("hang")
+    running = asyncio.ensure_future(Gate(client).run("pay", {"lines": lines, "pair": (1, 2)}, tool, call_id="c-1"))
+    await asyncio.to_thread(gateway.arrived, "check", 1)
+    lines.append({"amount": 999_999})
+    assert isinstance(await running, Ran)
+    assert tool.ran == [({"lines": [{"amount": 1}], "pair": [1, 2]}, None)], "and as people would have approved it"
+
+
+def test_that_there_was_no_answer_is_not_told_as_a_decision() -> None:
+    told = Refused(code=RefusalCode.GATEWAY_AWAY).message
+    assert told.startswith("Not run here: ")
+    assert "Not approved" not in told
+    assert "where an executor runs this tool, it may still run the call" in told
