@@ -68,6 +68,16 @@ def test_a_waiting_hook_comes_back_to_its_request_through_a_killed_gateway(real:
     assert 'Reason given: "not today"' in finish(process).reason
 
 
+async def test_what_stands_under_a_key_is_found_and_asking_opens_nothing(client: AsyncGateway) -> None:
+    assert await client.find("order-1") is None
+    asked = await client.check(ToolCall("pay", {"payee": "ACME", "amount": 7}), idempotency_key="order-1")
+    assert isinstance(asked, Pending)
+    found = await client.find("order-1")
+    assert found is not None
+    assert found.id == asked.request.id
+    assert (await client.cancel(found, reason="over")).state == "cancelled"
+
+
 @requirement("F-07")
 def test_a_call_asked_again_joins_its_request(real: RealGateway, tmp_path: Path) -> None:
     hook = HookLine(url=real.url, key=real.key, folder=tmp_path)
