@@ -19,6 +19,7 @@ import anyio.to_thread
 import httpx2
 from anyio.lowlevel import RunVar
 
+from assent.client.address import MALFORMED_KEY, is_sound_key, parse_address
 from assent.client.clock import GatewayClock
 from assent.client.errors import (
     CallRefusedError,
@@ -81,9 +82,7 @@ class Wire:
     def __init__(
         self, url: str, key: str | PathLike[str], *, transport: httpx2.AsyncBaseTransport | None, pace: Pace
     ) -> None:
-        parts = httpx2.URL(url)
-        if parts.scheme not in {"http", "https"} or not parts.host or parts.userinfo:
-            raise ValueError("the gateway's URL must be http(s)://host[:port], without a user or password in it")
+        parse_address(url)
         self._url = url.rstrip("/")
         self._key_file = None if isinstance(key, str) else fspath(key)
         self._key = _sound(key) if isinstance(key, str) else ""
@@ -249,8 +248,8 @@ async def _closing(client: httpx2.AsyncClient) -> AsyncGenerator[None]:
 
 
 def _sound(key: str) -> str:
-    if not key or not key.isascii() or not key.isprintable():
-        raise ValueError("the gateway's key is missing or malformed")
+    if not is_sound_key(key):
+        raise ValueError(f"the gateway's key is missing or malformed: {MALFORMED_KEY}")
     return key
 
 

@@ -299,11 +299,55 @@ async def test_a_key_that_is_rotated_in_its_file_is_read_again(gateway: StubGate
 
 
 @pytest.mark.parametrize(
-    ("url", "key"), [("ftp://x", KEY), ("nonsense", KEY), ("http://a:b@x", KEY), ("http://x", ""), ("http://x", "a\nb")]
+    ("url", "said"),
+    [
+        ("ftp://x", "http"),
+        ("nonsense", "http"),
+        ("", "http"),
+        ("http://", "a host is"),
+        ("http://a:b@x", "user or password"),
+        ("http://x/?a=1", "leave out the \\? or #"),
+        ("http://x#a", "leave out the \\? or #"),
+        ("http://x/a b", "a path is"),
+        ("http://x\n", "a host is"),
+        ("http://[::1", "a host is"),
+        ("http://[::1]80", "a host is"),
+        ("http://x:99999", "from 1 to 65535"),
+        ("http://x:65536", "from 1 to 65535"),
+        ("http://x:0", "from 1 to 65535"),
+        ("http://x:", "from 1 to 65535"),
+        ("http://x:80:90", "from 1 to 65535"),
+        ("http://[::1]:", "from 1 to 65535"),
+    ],
 )
-def test_a_client_without_a_sound_address_and_key_is_not_born(url: str, key: str) -> None:
-    with pytest.raises(ValueError, match="gateway's"):
-        AsyncGateway(url, key)
+def test_a_client_without_a_sound_address_is_not_born(url: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"the gateway's URL must be .*{said}"):
+        AsyncGateway(url, KEY)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://x:65535", "HTTPS://gate.acme.example/assent/", "http://[::1]:8080", "http://x/"]
+)
+def test_a_sound_address_is_taken(url: str) -> None:
+    AsyncGateway(url, KEY)
+
+
+@pytest.mark.parametrize("key", ["", "a\nb", f"{KEY} ", f"{KEY}\n", f"\t{KEY}", "ключ"])
+def test_a_client_without_a_sound_key_is_not_born_and_does_not_quote_it(key: str) -> None:
+    with pytest.raises(ValueError, match="the gateway's key is missing or malformed: it is one word") as refused:
+        AsyncGateway("http://x", key)
+    assert not key or key not in str(refused.value)
+
+
+async def test_a_key_in_a_file_that_no_header_can_hold_is_named_and_never_sent(
+    gateway: StubGateway, tmp_path: Path
+) -> None:
+    file = tmp_path / "key"
+    file.write_text(f"{KEY} \n")
+    async with AsyncGateway(gateway.url, file, pace=quick_pace()) as client:
+        with pytest.raises(KeyRefusedError, match="malformed"):
+            await ask(client)
+    assert gateway.count("check") == 0
 
 
 async def test_proxies_of_the_environment_are_not_used(gateway: StubGateway, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import socket
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
@@ -91,12 +92,31 @@ def test_a_file_that_hangs_in_the_air_is_refused_and_the_environment_does_not_ta
         "https://u:p@gate.acme.example",
         "file:///etc/passwd",
         "gate.acme.example",
+        "https://gate.acme.example:99999",
+        "https://gate.acme.example:65536",
+        "https://gate.acme.example:0",
+        "https://gate.acme.example:",
+        "https://[::1]:",
+        "https://[::1]8443",
     ],
 )
 def test_an_address_says_where_the_gateway_is_and_nothing_more(user_file: Path, url: str) -> None:
     user_file.write_text(json.dumps(OURS | {"url": url}))
-    with pytest.raises(HookError):
+    with pytest.raises(HookError, match=r"the gateway's URL must be http\(s\)://host\[:port\]: .* \(.*agent.json\)"):
         load_identity(None)
+
+
+@requirement("S-58")
+@pytest.mark.process
+def test_a_port_that_does_not_exist_takes_the_key_to_no_other_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(0)
+        url = f"http://127.0.0.1:{other.getsockname()[1] + 65536}"
+        said = as_nobody("claude-code", stdin=event(), ASSENT_URL=url, ASSENT_KEY=KEY)
+        assert said.blocks()
+        assert "a port is a number from 1 to 65535" in (said.reason if said.out else said.err)
+        with pytest.raises(BlockingIOError):
+            other.accept()
 
 
 # --- whose home it is -------------------------------------------------------------------------------------------------
