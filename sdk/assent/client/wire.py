@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from dataclasses import dataclass
-from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
@@ -80,11 +80,11 @@ class Wire:
     """
 
     def __init__(
-        self, url: str, key: str | PathLike[str], *, transport: httpx2.AsyncBaseTransport | None, pace: Pace
+        self, url: str, key: str | os.PathLike[str], *, transport: httpx2.AsyncBaseTransport | None, pace: Pace
     ) -> None:
         parse_address(url)
         self._url = url.rstrip("/")
-        self._key_file = None if isinstance(key, str) else fspath(key)
+        self._key_file = None if isinstance(key, str) else os.fspath(key)
         self._key = _sound(key) if isinstance(key, str) else ""
         self._transport = transport
         self._pace = pace
@@ -93,12 +93,12 @@ class Wire:
 
     async def open(self) -> httpx2.AsyncClient:
         """Return this loop's pool; it is made, if there is none yet, and has no connection then."""
-        pool = self._pool.get()
+        pool = self._own_pool()
         if pool is None:
             client = await anyio.to_thread.run_sync(self._make)  # it reads the system's certificates
-            pool = self._pool.get()
+            pool = self._own_pool()
             if pool is None:  # nobody else came first
-                pool = _Pool(client, _closing(client))
+                pool = _Pool(client, _closing(client), os.getpid())
                 self._pool.set(pool)
                 await anext(pool.closing)  # from now on the loop closes it when it ends, if nobody else does
         return pool.client
@@ -112,9 +112,17 @@ class Wire:
             trust_env=False,
         )
 
+    def _own_pool(self) -> _Pool | None:
+        """Return this loop's pool, unless it is another process's.
+
+        A child that was forked off inside of a loop, and goes on with it, would read what answers its parent.
+        """
+        pool = self._pool.get()
+        return pool if pool is not None and pool.process == os.getpid() else None
+
     async def close(self) -> None:
         """Close this loop's pool; harmless when there is none."""
-        pool = self._pool.get()
+        pool = self._own_pool()
         self._pool.set(None)
         if pool is not None:
             await pool.closing.aclose()
@@ -238,6 +246,7 @@ class Wire:
 class _Pool(NamedTuple):
     client: httpx2.AsyncClient
     closing: AsyncGenerator[None]
+    process: int
 
 
 async def _closing(client: httpx2.AsyncClient) -> AsyncGenerator[None]:

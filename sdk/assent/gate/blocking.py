@@ -1,20 +1,20 @@
 """`Gateway` and `BlockingGate`: the same client, and the same gate, for code without an event loop.
 
 Not a second implementation: each call runs `AsyncGateway` on a portal, one background thread with an event loop that
-lives until the `with` block is left, or as long as the process. Spans, errors and promises are those of
-`assent.client.gateway` and `assent.gate.gate`; tools run on the thread that calls.
+lives until the `with` block is left, or as long as the process (a process that is forked off has its own). Spans,
+errors and promises are those of `assent.client.gateway` and `assent.gate.gate`; tools run on the thread that calls.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from functools import partial
-from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from assent.client.call import ToolCall
 from assent.client.gateway import AsyncGateway
+from assent.client.log import warn
 from assent.client.models import OutcomeStatus
+from assent.client.portal import Portal
 from assent.gate.gate import Gate
 from assent.gate.outcomes import Ran, Refused, Replayed
 from assent.gate.permission import LAST_REPORT, Executed, Permission, granted
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     import httpx2
-    from anyio.from_thread import BlockingPortal
 
     from assent.client.call import TokenSource
     from assent.client.models import Claimed, Elsewhere, Json, Question, Request, Taken, Verdict
@@ -42,7 +41,8 @@ T = TypeVar("T")
 class Gateway:
     """`AsyncGateway` for synchronous code. It opens by itself; as a context manager it closes earlier than the process.
 
-    Threads may share it.
+    Threads may share it, and processes that are forked off. Closed while another thread waits for people, it does not
+    wait with it: that call is cancelled there (`concurrent.futures.CancelledError`), and its request withdrawn.
     """
 
     def __init__(
@@ -65,52 +65,24 @@ class Gateway:
             on_question=on_question,
             requester_token=requester_token,
         )
-        self._portal: BlockingPortal | None = None
-        self._stack = ExitStack()
-        self._opening = Lock()
+        self._portal = Portal(self.asynchronous, last=LAST_REPORT)
 
     def __enter__(self) -> Self:
-        self._opened()
+        self._portal.open()
         return self
-
-    def _opened(self) -> BlockingPortal:
-        from anyio.from_thread import start_blocking_portal
-
-        with self._opening:
-            if self._portal is None:
-                with ExitStack() as stack:
-                    portal = stack.enter_context(start_blocking_portal())  # a daemon: it holds up no exit
-                    stack.enter_context(portal.wrap_async_context_manager(self.asynchronous))
-                    self._stack, self._portal = stack.pop_all(), portal
-            return self._portal
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._portal = None
-        self._stack.close()
+        self._portal.close()
 
-    def run(self, work: Callable[[], Awaitable[T]]) -> T:
+    def run(self, work: Callable[[], Awaitable[T]], *, is_report: bool = False) -> T:
         """Run something of the asynchronous client's on the portal and return what it returns.
 
-        Interrupted (Ctrl-C), it is cancelled there, and its last report is waited for.
+        Interrupted (Ctrl-C), or closed by another thread, it is cancelled there, and its last report is waited for.
+        Closed, it raises `concurrent.futures.CancelledError`. A report (`is_report`) has some seconds to arrive first.
         """
-        over = Event()
-
-        async def watched() -> T:
-            try:
-                return await work()
-            finally:
-                over.set()
-
-        running = (self._portal or self._opened()).start_task_soon(watched)
-        try:
-            return running.result()
-        except BaseException:
-            if not running.done():
-                running.cancel()
-                over.wait(LAST_REPORT)
-            raise
+        return self._portal.run(work, is_report=is_report)
 
     def check(self, call: ToolCall, *, idempotency_key: str | None = None, within: float | None = None) -> Verdict:
         """See `AsyncGateway.check`."""
@@ -165,7 +137,8 @@ class Gateway:
     ) -> Request:
         """See `AsyncGateway.report`."""
         said = {"result": result, "error": error, "elsewhere": elsewhere}
-        return self.run(partial(self.asynchronous.report, request_id, claim_id, status, **said))
+        reported = partial(self.asynchronous.report, request_id, claim_id, status, **said)
+        return self.run(reported, is_report=True)
 
     def answer(self, request: Request, question: Question, text: str) -> Request:
         """See `AsyncGateway.answer`."""
@@ -255,9 +228,15 @@ class BlockingGate:
 
     def carry_out(self, permission: Permission, execute: Callable[..., Any]) -> Any:
         """See `Gate.carry_out`."""
+        from concurrent.futures import CancelledError
 
         def report(status: OutcomeStatus, **outcome: Any) -> None:
-            self.gateway.run(partial(self.asynchronous.settle, permission, status, **outcome))
+            settled = partial(self.asynchronous.settle, permission, status, **outcome)
+            try:
+                self.gateway.run(settled, is_report=True)
+            except CancelledError as fault:  # the tool has run: what came of it is the caller's all the same
+                about = permission.claimed.request_id if permission.claimed else "(none)"
+                warn("outcome of request %s could not be reported: %s", about, fault)
 
         try:
             with granted(permission.grant_id, permission.changes):
