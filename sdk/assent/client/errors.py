@@ -4,11 +4,11 @@ AssentError
 ├── NotApprovedError        the guarded call may not run (`code` says why); in `unapproved`, with the request
 ├── StillPendingError       `wait(within=…)` ran out before a decision; there as well
 └── GatewayError            the gateway could not be asked, or refused to serve
-    ├── GatewayAwayError      it did not answer in time: this means "not approved"
+    ├── GatewayAwayError      it did not answer, or not in time (`gateway_late`): no answer is no approval
     ├── KeyRefusedError       401
     ├── NotEntitledError      403
     ├── UnknownRequestError   404
-    ├── CallRefusedError      400, 413, 422 and every other 4xx
+    ├── CallRefusedError      400, 413, 422, every other 4xx, and what is no answer of Assent's (`foreign_answer`)
     ├── ClaimRefusedError     409: not_approved, already_claimed, grant_lapsed, digest_mismatch, …
     └── UnexpectedAnswerError an answer that this client does not understand
 """
@@ -16,6 +16,9 @@ AssentError
 from __future__ import annotations
 
 from assent.client.messages import RefusalCode, code_of_fault
+
+LATE = "gateway_late"
+FOREIGN = "foreign_answer"
 
 
 class AssentError(Exception):
@@ -54,10 +57,18 @@ class GatewayError(AssentError):
 
 
 class GatewayAwayError(GatewayError):
-    """The gateway did not answer in time; this means "not approved". Is it running, and is the URL right?"""
+    """The gateway did not answer; no answer is no approval. Is it running, and is the URL right?
+
+    `code` is `gateway_late` where the time was over that the caller gave: the gateway may be well, and may have asked.
+    """
 
     code = "gateway_away"
     refusal_code = RefusalCode.GATEWAY_AWAY
+
+    def __init__(self, message: str | None = None, *, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        if self.code == LATE:
+            self.refusal_code = RefusalCode.ANSWER_LATE
 
 
 class KeyRefusedError(GatewayError):
@@ -81,13 +92,20 @@ class UnknownRequestError(GatewayError):
 
 
 class CallRefusedError(GatewayError):
-    """The gateway refused what was sent: see the message."""
+    """The gateway refused what was sent: see the message.
+
+    `code` is `foreign_answer` where something else answered in its place: a proxy, or another program.
+    """
 
     code = "call_refused"
 
 
 class ClaimRefusedError(GatewayError):
-    """The approval cannot be used: `code` is not_approved, already_claimed, grant_lapsed, digest_mismatch or paused."""
+    """What stands at the gateway does not allow this: see `code`.
+
+    Of an approval that cannot be used it is not_approved, already_claimed, grant_lapsed, digest_mismatch or paused; of
+    an outcome that is not taken, not_claimed.
+    """
 
     code = "claim_refused"
 

@@ -32,7 +32,7 @@ from assent.client.models import (
     parse_taken,
     parse_verdict,
 )
-from assent.client.pace import Pace
+from assent.client.pace import Pace, seconds
 from assent.client.query import query
 from assent.client.questions import Answerer
 from assent.client.unapproved import StillPendingError
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 _PAGE = 100
 _MARGIN = 2.0
 """Seconds of a lease that are not used: what is begun at its very end would be run behind it."""
+NO = ": not approved"
+"""What no answer means to a call that is asked about. To a report it means nothing of the kind."""
 _UNKNOWN_TO_OLD = ("wait: Extra inputs", "claim_id: Extra inputs")
 """How a gateway from before there was the one call refuses its members."""
 
@@ -117,13 +119,15 @@ class AsyncGateway:
         """Ask whether the call may run: `Allowed`, `Denied`, or `Pending` with the request that people now decide.
 
         The same call of the same session joins the request that stands; `idempotency_key` names this very submission,
-        for asking once more after a crash. Raises `TypeError` for arguments that are not JSON, and `GatewayError`.
+        for asking once more after a crash. With `within=0` it is asked once. Raises `TypeError` for arguments that are
+        not JSON, `ValueError` for a time that is none, and `GatewayError`.
         """
         call = await proved(replace(call, session=call.session or self.session), self._token)
         body = call.as_body()
         headers = {"Idempotency-Key": idempotency_key or self.pace.new_id("idem")}
         end = self._end(within)
-        return parse_verdict(await self._wire.ask("POST", "/v1/requests", body=body, headers=headers, end=end))
+        said = await self._wire.ask("POST", "/v1/requests", body=body, headers=headers, end=end, silence=NO)
+        return parse_verdict(said)
 
     submit = check
 
@@ -144,9 +148,9 @@ class AsyncGateway:
 
         `Allowed` and `Denied` as from `check`; `Taken` is the single use of an approval. `Pending` comes back only with
         a request that ended otherwise, that an executor runs (`enforced`), or that still waits when `within` seconds
-        are over. `on_pending` is told of the request as soon as people are asked, which takes a second call; so does
-        `on_question` of the gateway. A lost answer is asked for again under the same ids. Raises what `check`, `wait`
-        and `claim` raise.
+        are over (0: it is asked once, and nobody is waited for). `on_pending` is told of the request as soon as people
+        are asked, which takes a second call; so does `on_question` of the gateway. A lost answer is asked for again
+        under the same ids. Raises what `check`, `wait` and `claim` raise.
         """
         claim_id, end = self._named(claim_id), self._end(within)
         call = await proved(replace(call, session=call.session or self.session), self._token)
@@ -169,7 +173,7 @@ class AsyncGateway:
         while True:
             try:
                 said = await self._wire.ask(
-                    "POST", "/v1/requests", body=body | wanted, headers=headers, hold=hold, end=end
+                    "POST", "/v1/requests", body=body | wanted, headers=headers, hold=hold, end=end, silence=NO
                 )
             except NotEntitledError as refused:  # nothing was opened: only an executor may claim it
                 if refused.code != "executor_only":
@@ -245,7 +249,8 @@ class AsyncGateway:
         return await wait_for_outcome(self._wire, self.pace, found, end=end)
 
     def _end(self, within: float | None) -> float | None:
-        return None if within is None else self.pace.monotonic() + within
+        given = seconds(within, "within")
+        return None if given is None else self.pace.monotonic() + given
 
     def _named(self, claim_id: str | None) -> str:
         """Return the claim's id, its caller's or a new one, and remember that it is this process's."""

@@ -38,6 +38,7 @@ class RefusalCode(StrEnum):
     PENDING_ELSEWHERE = "pending_elsewhere"
     PAUSED = "paused"
     GATEWAY_AWAY = "gateway_away"
+    ANSWER_LATE = "answer_late"
     KEY_REFUSED = "key_refused"
     CALL_REFUSED = "call_refused"
     BAD_ARGUMENTS = "bad_arguments"
@@ -73,6 +74,8 @@ _DECIDED = {
     "own people now. That is no refusal: it may still be done.",
     RefusalCode.PAUSED: "Not run: people have paused this, and only people can lift the pause.",
     RefusalCode.GATEWAY_AWAY: "Not run here: the approval gateway could not be reached, and no answer means no.",
+    RefusalCode.ANSWER_LATE: "No answer of the approval gateway came within the time that this call had. It did not "
+    "run here, and people may be asked about it now.",
     RefusalCode.KEY_REFUSED: "Not approved: the gateway refused this agent's key; its operator has to set a valid one.",
     RefusalCode.CALL_REFUSED: "Not approved: the approval gateway could not judge this call.",
     RefusalCode.BAD_ARGUMENTS: "Not run: the arguments of this call are not what the tool takes.",
@@ -112,6 +115,8 @@ _ENDINGS = {
     RefusalCode.OUTCOME_UNKNOWN: _NOT_TWICE,
     RefusalCode.PENDING_ELSEWHERE: "Do not repeat it, and do not try to reach the same end another way: it would be "
     "done twice. Tell the user.",
+    RefusalCode.ANSWER_LATE: "Do not repeat it, and do not try to reach the same end another way: people may still "
+    "approve it. Tell the user.",
     RefusalCode.BAD_ARGUMENTS: CORRECTABLE,
     RefusalCode.PROMPT_BLOCKED: "",
     RefusalCode.MODEL_REQUEST_BLOCKED: "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsFloat
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,6 +26,22 @@ def _jitter() -> float:
     import secrets
 
     return secrets.randbelow(1000) / 1000
+
+
+def seconds(value: object, name: str) -> float | None:
+    """A span that a caller gave as `name`: a number of seconds, 0 or more, or None where it set no limit.
+
+    0 asks once and waits for nobody. Raises TypeError and ValueError: a span that is none is the programmer's mistake,
+    and must not read as a gateway that does not answer.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+        raise TypeError(f"{name}: give seconds as a number, not {value!r}")
+    given = float(value)
+    if not 0 <= given < float("inf"):
+        raise ValueError(f"{name}: give 0 seconds (ask once, and wait for nobody) or more; {value!r} is no such time")
+    return given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,8 @@ from anyio.lowlevel import RunVar
 from assent.client.address import MALFORMED_KEY, is_sound_key, parse_address
 from assent.client.clock import GatewayClock
 from assent.client.errors import (
+    FOREIGN,
+    LATE,
     CallRefusedError,
     ClaimRefusedError,
     GatewayAwayError,
@@ -50,6 +52,10 @@ _REFUSALS: dict[int, type[GatewayError]] = {
 _PASSING = frozenset({408, 425, 429})
 _HOLD_GRACE = 15.0
 _KEY_REFUSED = 401
+_OURS = frozenset({"application/json", "application/problem+json", ""})
+"""What an answer of Assent's is, or what is left of one that was cut."""
+_LONGEST_PLACE = 200
+_LONGEST_KIND = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,10 @@ class Answer:
 
     body: Json | None
     fault: str = ""
+    is_cut: bool = False
+    """The caller's own time was over."""
+    is_foreign: bool = False
+    """Something else than Assent gave it."""
     retry_after: float = 0.0
 
 
@@ -155,29 +165,38 @@ class Wire:
         headers: Mapping[str, str] | None = None,
         hold: float | None = None,
         end: float | None = None,
+        silence: str = "",
     ) -> Json:
         """One call, tried again while the gateway is away and patience lasts. Every call here is safe to repeat.
 
         `hold` is how long the gateway may hold it: no patience is spent on that. Nothing is waited for beyond `end`, an
-        instant of the pace's clock. Raises `GatewayAwayError` when
-        patience is over, another `GatewayError` at once for a refusal, `TypeError` for a body that is not JSON.
+        instant of the pace's clock; is that now, it is asked once. `silence` is what no answer means, behind a colon.
+        Raises `GatewayAwayError` when patience is over, another `GatewayError` at once for a refusal, `TypeError` for a
+        body that is not JSON.
         """
-        started, attempt = self._pace.monotonic(), 0
+        started, attempt, foreign = self._pace.monotonic(), 0, True
+        once = end is not None and end <= started
         while True:
-            answer = await self.try_once(method, path, body=body, headers=headers, hold=hold, end=end)
+            until = None if once else end
+            answer = await self.try_once(method, path, body=body, headers=headers, hold=hold, end=until)
             if answer.body is not None:
                 return answer.body
+            foreign = foreign and answer.is_foreign
             if hold and attempt == 0:
                 started = self._pace.monotonic()  # until now it was held
             attempt += 1
             now = self._pace.monotonic()
             left = self._pace.patience - (now - started)
             left = left if end is None else min(left, end - now)
-            if left <= 0:
-                raise GatewayAwayError(
-                    f"the gateway at {self._url} is away ({answer.fault}, {attempt} attempts): not approved"
-                )
-            await self.back_off(attempt, at_least=answer.retry_after, at_most=left)
+            if left > 0:
+                await self.back_off(attempt, at_least=answer.retry_after, at_most=left)
+            if left <= 0 or (end is not None and self._pace.monotonic() >= end):
+                break
+        if foreign:  # Assent was not reached at all
+            raise CallRefusedError(answer.fault, code=FOREIGN)
+        if answer.is_cut:
+            raise GatewayAwayError(f"no answer of the gateway at {self._url} in the time given{silence}", code=LATE)
+        raise GatewayAwayError(f"the gateway at {self._url} is away ({answer.fault}, {attempt} attempts){silence}")
 
     async def try_once(
         self,
@@ -194,23 +213,27 @@ class Wire:
         content = None if body is None else _encode(body)
         more = {**(headers or {}), **({} if content is None else {"Content-Type": "application/json"})}
         more |= {"Authorization": f"Bearer {used}", **_carried()}
-        limit = self._pace.read if hold is None else hold + _HOLD_GRACE
-        limit = limit if end is None else max(0.0, min(limit, end - self._pace.monotonic()))
+        limit = hold + _HOLD_GRACE if hold else self._pace.read
         asked = self._pace.monotonic()
+        left = limit if end is None else max(0.0, end - asked)
         try:
-            with anyio.fail_after(limit):  # over the whole exchange: a server that drips bytes is away, too
+            with anyio.fail_after(min(limit, left)):  # over the whole exchange: a server that drips bytes is away, too
                 response = await client.request(method, self._url + path, content=content, headers=more)
                 if response.status_code == _KEY_REFUSED and (fresh := await self._key_now(than=used)) != used:
                     more["Authorization"] = f"Bearer {fresh}"  # it was rotated meanwhile
                     response = await client.request(method, self._url + path, content=content, headers=more)
         except (httpx2.TransportError, httpx2.DecodingError, TimeoutError) as fault:
-            return Answer(body=None, fault=type(fault).__name__)
+            return Answer(
+                body=None, fault=type(fault).__name__, is_cut=isinstance(fault, TimeoutError) and left < limit
+            )
         return self._read(response, asked)
 
     def _read(self, response: httpx2.Response, asked: float) -> Answer:
         status = response.status_code
         problem = _decode(response)
         if 200 <= status < 300:
+            if problem is None and _kind_of(response) not in _OURS:
+                return Answer(body=None, fault=self._foreign(response), is_foreign=True)
             if problem is None:
                 return Answer(body=None, fault="an answer that is no JSON object, or in which a key stands twice")
             if status != STATUS_OF_DECISION.get(str(problem.get("decision")), 200):
@@ -224,14 +247,28 @@ class Wire:
         kind = _REFUSALS.get(status, CallRefusedError)
         said = problem or {}
         code, detail, about = said.get("code"), said.get("detail") or said.get("title"), said.get("request_id")
-        told = f" ({status}: {detail})" if detail else f" ({status})"
+        if not isinstance(code, str):
+            raise CallRefusedError(self._foreign(response), code=FOREIGN, status=status)
         raise kind(
-            (kind.__doc__ or "").splitlines()[0] + told,
-            code=code if isinstance(code, str) else None,
+            f"{(kind.__doc__ or '').splitlines()[0]} ({status} {code}" + (f": {detail})" if detail else ")"),
+            code=code,
             status=status,
             detail=detail if isinstance(detail, str) else None,
             request_id=about if isinstance(about, str) else None,
         )
+
+    def _foreign(self, response: httpx2.Response) -> str:
+        """Say that this is no answer of Assent's: whoever put something else at that address can find it by that."""
+        status = response.status_code
+        told = (
+            f"what answers at {self._url} is no gateway of Assent: status {status}, {_kind_of(response) or 'no type'}"
+        )
+        if 300 <= status < 400:
+            place = "".join(c for c in response.headers.get("location", "").partition("?")[0] if c.isprintable())
+            return (
+                f"{told}; it points to {place[:_LONGEST_PLACE] or 'nowhere'}, which is not followed: is the URL right?"
+            )
+        return f"{told}. Does a proxy, or another program, answer there?"
 
     async def _key_now(self, *, than: str = "") -> str:
         """The key; from its file, where it has one, when it was not read yet or `than` was refused."""
@@ -260,6 +297,10 @@ def _sound(key: str) -> str:
     if not is_sound_key(key):
         raise ValueError(f"the gateway's key is missing or malformed: {MALFORMED_KEY}")
     return key
+
+
+def _kind_of(response: httpx2.Response) -> str:
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()[:_LONGEST_KIND]
 
 
 def _encode(body: Json) -> bytes:

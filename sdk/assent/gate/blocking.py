@@ -14,6 +14,7 @@ from assent.client.call import ToolCall
 from assent.client.gateway import AsyncGateway
 from assent.client.log import warn
 from assent.client.models import OutcomeStatus
+from assent.client.pace import seconds
 from assent.client.portal import Portal
 from assent.gate.gate import Gate
 from assent.gate.outcomes import Ran, Refused, Replayed
@@ -195,7 +196,8 @@ class BlockingGate:
         self, call: ToolCall, execute: Callable[..., Any], *, deadline: float | None = None
     ) -> Ran | Replayed | Refused:
         """See `Gate.run_call`."""
-        found = self.gateway.run(partial(self.asynchronous.obtain, call, deadline=deadline))
+        given = seconds(deadline, "deadline")
+        found = self.gateway.run(partial(self.asynchronous.obtain, call, deadline=given))
         return self._through(found, execute)
 
     def open(
@@ -217,13 +219,15 @@ class BlockingGate:
 
     def open_call(self, call: ToolCall, *, deadline: float | None = None) -> SuspendedCall | Replayed | Refused:
         """See `Gate.open_call`."""
-        return self.gateway.run(partial(self.asynchronous.open_call, call, deadline=deadline))
+        given = seconds(deadline, "deadline")
+        return self.gateway.run(partial(self.asynchronous.open_call, call, deadline=given))
 
     def finish(
         self, suspended: SuspendedCall | str, execute: Callable[..., Any], *, deadline: float | None = None
     ) -> Ran | Replayed | Refused:
         """See `Gate.finish`."""
-        found = self.gateway.run(partial(self.asynchronous.redeem, suspended, deadline=deadline))
+        given = seconds(deadline, "deadline")
+        found = self.gateway.run(partial(self.asynchronous.redeem, suspended, deadline=given))
         return self._through(found, execute)
 
     def carry_out(self, permission: Permission, execute: Callable[..., Any]) -> Any:

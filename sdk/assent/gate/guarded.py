@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from assent.client.call import ToolCall
 from assent.client.gateway import AsyncGateway
+from assent.client.pace import seconds
 from assent.gate.arguments import binder
 from assent.gate.blocking import BlockingGate
 from assent.gate.gate import Gate
@@ -75,10 +76,16 @@ def guarded(
     """
     if refusals not in {"raise", "return"}:
         raise ValueError(f'refusals: give "raise" or "return", not {refusals!r}')
+    if not isinstance(tool, str) or not tool:  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not checked
+        raise ValueError(f"tool: give the name under which the call is judged, not {tool!r}")
     asked = {"session": session, "sub_agent": sub_agent, "claim": claim, "call_id": call_id}
     asked |= {"requester": requester, "requester_token": requester_token}
     told = _Told(
-        deadline=deadline, control_flow=control_flow, abandoned=abandoned, raises=refusals == "raise", evidence=evidence
+        deadline=seconds(deadline, "deadline"),
+        control_flow=control_flow,
+        abandoned=abandoned,
+        raises=refusals == "raise",
+        evidence=evidence,
     )
     return _Guard(gateway, tool, asked, leave_out, told)
 

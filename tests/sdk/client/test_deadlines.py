@@ -10,11 +10,25 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
-from assent import AsyncGateway, Pending, StillPendingError, ToolCall
+from assent import (
+    Allowed,
+    AsyncGateway,
+    BlockingGate,
+    Gate,
+    Gateway,
+    GatewayAwayError,
+    Pending,
+    Ran,
+    RefusalCode,
+    Refused,
+    StillPendingError,
+    ToolCall,
+    guarded,
+)
 from assent.client.errors import UnexpectedAnswerError
 from assent.client.models import parse_request
-from tests.sdk.gateway_stub import KEY, Row
-from tests.sdk.pace import ManualSeconds, manual_pace
+from tests.sdk.gateway_stub import KEY, Row, StubGateway
+from tests.sdk.pace import ManualSeconds, manual_pace, quick_pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,3 +154,85 @@ async def test_an_answer_that_is_never_whole_approves_nothing() -> None:
     async with AsyncGateway("http://gateway", KEY, transport=transport, pace=manual_pace(seconds)) as client:
         with pytest.raises(UnexpectedAnswerError, match="arguments"):
             await client.wait(parse_request(row().as_json()))
+
+
+# --- times that are none, and times that are too short ----------------------------------------------------------------
+
+NO_TIMES = [-1, -1e9, float("nan"), float("inf"), float("-inf")]
+
+
+@pytest.mark.parametrize("within", NO_TIMES)
+async def test_a_time_that_is_none_is_the_programmers_mistake(gateway: StubGateway, within: float) -> None:
+    async with AsyncGateway(gateway.url, KEY, pace=quick_pace()) as client:
+        request = parse_request(row().as_json())
+        for ask in (client.check, client.take):
+            with pytest.raises(ValueError, match=r"within: give 0 seconds .* or more"):
+                await ask(ToolCall("pay", {}), within=within)
+        for wait in (client.wait, client.wait_for_outcome, client.take_when_decided):
+            with pytest.raises(ValueError, match=r"within: give 0 seconds .* or more"):
+                await wait(request, within=within)
+        with pytest.raises(ValueError, match=r"deadline: give 0 seconds .* or more"):
+            guarded(client, tool="pay", deadline=within)
+    blocking = BlockingGate(Gateway(gateway.url, KEY))
+    with pytest.raises(ValueError, match=r"deadline: give 0 seconds .* or more"):
+        blocking.run("pay", {}, print, deadline=within)
+    with pytest.raises(ValueError, match=r"deadline: give 0 seconds .* or more"):
+        blocking.open("pay", {}, deadline=within)
+    assert gateway.seen == []
+
+
+@pytest.mark.parametrize("within", ["1", True, [], timedelta(seconds=1)])
+async def test_what_is_no_number_is_no_time(gateway: StubGateway, within: float) -> None:
+    async with AsyncGateway(gateway.url, KEY) as client:
+        with pytest.raises(TypeError, match="within: give seconds as a number"):
+            await client.check(ToolCall("pay", {}), within=within)
+        with pytest.raises(TypeError, match="deadline: give seconds as a number"):
+            guarded(client, tool="pay", deadline=within)
+
+
+async def test_no_time_at_all_asks_once_and_waits_for_nobody(gateway: StubGateway) -> None:
+    gateway.rules["look"] = "allow"
+    async with AsyncGateway(gateway.url, KEY, session="s-1", pace=quick_pace()) as client:
+        assert isinstance(await client.check(ToolCall("look", {}), within=0), Allowed)
+        assert isinstance(await client.take(ToolCall("pay", {}), within=0), Pending)
+        gate = Gate(client)
+        assert await gate.run("look", {}, lambda: "seen", deadline=0) == Ran(result="seen")
+        waits = await gate.run("pay", {}, print, deadline=0)
+        assert isinstance(waits, Refused)
+        assert waits.code is RefusalCode.STILL_PENDING
+        allowed = await gate.open("look", {}, deadline=0)
+        assert not isinstance(allowed, Refused)
+        gateway.faults["check"].extend(["503"] * 9)
+        with pytest.raises(GatewayAwayError, match=r"status 503, 1 attempts"):
+            await client.check(ToolCall("look", {}), within=0)
+
+
+async def test_an_answer_that_comes_too_late_is_said_to_be_late_and_that_people_may_be_asked(
+    gateway: StubGateway,
+) -> None:
+    gateway.faults["check"].extend(["hang", "hang"])
+    ran: list[int] = []
+    async with AsyncGateway(gateway.url, KEY, pace=quick_pace()) as client:
+        with pytest.raises(GatewayAwayError) as late:
+            await client.check(ToolCall("pay", {}), within=0.1)
+        told = await Gate(client).run("pay", {}, lambda: ran.append(1), deadline=0.1)
+    assert (late.value.code, str(late.value)) == (
+        "gateway_late",
+        f"no answer of the gateway at {gateway.url} in the time given: not approved",
+    )
+    assert isinstance(told, Refused)
+    assert told.code is RefusalCode.ANSWER_LATE
+    assert told.message == (
+        "No answer of the approval gateway came within the time that this call had. It did not run here, and people "
+        "may be asked about it now. Do not repeat it, and do not try to reach the same end another way: people may "
+        "still approve it. Tell the user."
+    )
+    assert ran == []
+
+
+async def test_a_gateway_that_is_away_until_the_deadline_is_said_to_be_away(gateway: StubGateway) -> None:
+    gateway.stop()
+    async with AsyncGateway(gateway.url, KEY, pace=manual_pace(ManualSeconds())) as client:
+        with pytest.raises(GatewayAwayError, match="ConnectError") as away:
+            await client.check(ToolCall("pay", {}), within=3)
+    assert (away.value.code, away.value.refusal_code) == ("gateway_away", RefusalCode.GATEWAY_AWAY)
