@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from inspect import isawaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -60,6 +60,34 @@ async def proved(call: ToolCall, source: TokenSource | None) -> ToolCall:
     return call if token is None else replace(call, requester_token=token)
 
 
+def not_json(value: object, name: str = "") -> str | None:
+    """Say which part of a value is no JSON, and why: `lines[2].amount is a Decimal`. None: all of it is."""
+    try:
+        return _not_json(value, name)
+    except RecursionError:
+        return f"{name or 'it'} is nested too deeply, or in a circle"
+
+
+def _not_json(value: object, name: str) -> str | None:
+    if isinstance(value, dict):
+        inner = cast("dict[object, object]", value)
+        for key, part in inner.items():
+            if not isinstance(key, str | int | float | bool | None):
+                return f"{name or 'it'} has a key that is a {type(key).__name__}"
+            if fault := _not_json(key, f"a key of {name or 'it'}") or _not_json(part, f"{name}.{key}".lstrip(".")):
+                return fault
+        return None
+    if isinstance(value, list | tuple):
+        parts = enumerate(cast("list[object]", value))
+        return next((fault for at, part in parts if (fault := _not_json(part, f"{name}[{at}]"))), None)
+    if isinstance(value, float) and not -_ENDLESS < value < _ENDLESS:
+        return f"{name or 'it'} is {value!r}"
+    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+        return f"{name or 'it'} holds half of a surrogate pair"
+    return None if isinstance(value, str | int | float | None) else f"{name or 'it'} is a {type(value).__name__}"
+
+
+_ENDLESS = float("inf")
 _MEMBERS = tuple(each.name for each in fields(ToolCall))
 
 

@@ -55,6 +55,8 @@ _MARGIN = 2.0
 """Seconds of a lease that are not used: what is begun at its very end would be run behind it."""
 NO = ": not approved"
 """What no answer means to a call that is asked about. To a report it means nothing of the kind."""
+_CLAIMS_MADE: set[str] = set()
+"""Of all gateways of this process, and of the one that it was forked off: each of them may still be running."""
 _UNKNOWN_TO_OLD = ("wait: Extra inputs", "claim_id: Extra inputs")
 """How a gateway from before there was the one call refuses its members."""
 
@@ -95,7 +97,7 @@ class AsyncGateway:
         self.session = session
         self._token = requester_token
         self.pace = pace or Pace()
-        self.claims_made: set[str] = set()
+        self.claims_made = _CLAIMS_MADE
         """The claim ids of this process, by which `resume` tells its own executions from a dead predecessor's."""
         from assent.client.wire import Wire  # here, because its HTTP library costs more than all else together
 

@@ -20,6 +20,7 @@ import httpx2
 from anyio.lowlevel import RunVar
 
 from assent.client.address import MALFORMED_KEY, is_sound_key, parse_address
+from assent.client.call import not_json
 from assent.client.clock import GatewayClock
 from assent.client.errors import (
     FOREIGN,
@@ -306,8 +307,8 @@ def _kind_of(response: httpx2.Response) -> str:
 def _encode(body: Json) -> bytes:
     try:
         return json.dumps(body, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
-    except (ValueError, RecursionError) as error:  # NaN, a circle, a lone surrogate
-        raise TypeError(f"the call is not JSON: {error}") from error
+    except (TypeError, ValueError, RecursionError) as error:  # a Decimal, NaN, a circle, a lone surrogate
+        raise TypeError(f"the call is not JSON: {not_json(body) or error}") from error
 
 
 def _decode(response: httpx2.Response) -> Json | None:

@@ -7,6 +7,7 @@ errors and promises are those of `assent.client.gateway` and `assent.gate.gate`;
 
 from __future__ import annotations
 
+import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
@@ -16,6 +17,7 @@ from assent.client.log import warn
 from assent.client.models import OutcomeStatus
 from assent.client.pace import seconds
 from assent.client.portal import Portal
+from assent.gate.aftermath import UnknownOutcomeError
 from assent.gate.gate import Gate
 from assent.gate.outcomes import Ran, Refused, Replayed
 from assent.gate.permission import LAST_REPORT, Executed, Permission, granted
@@ -37,6 +39,14 @@ if TYPE_CHECKING:
     from assent.gate.suspended import SuspendedCall
 
 T = TypeVar("T")
+
+
+def is_asynchronous(function: Callable[..., Any]) -> bool:
+    """Say whether a call of it is to be awaited: also of an object whose call is, and of a part of such a function."""
+    while isinstance(function, partial):
+        function = function.func
+    called: object = getattr(function, "__call__", None)  # noqa: B004 - its colour is asked, not whether it is there
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
 
 
 class Gateway:
@@ -195,7 +205,8 @@ class BlockingGate:
     def run_call(
         self, call: ToolCall, execute: Callable[..., Any], *, deadline: float | None = None
     ) -> Ran | Replayed | Refused:
-        """See `Gate.run_call`."""
+        """See `Gate.run_call`. Raises `TypeError` for an asynchronous function: nobody would await it."""
+        _check_plain(execute)
         given = seconds(deadline, "deadline")
         found = self.gateway.run(partial(self.asynchronous.obtain, call, deadline=given))
         return self._through(found, execute)
@@ -225,7 +236,8 @@ class BlockingGate:
     def finish(
         self, suspended: SuspendedCall | str, execute: Callable[..., Any], *, deadline: float | None = None
     ) -> Ran | Replayed | Refused:
-        """See `Gate.finish`."""
+        """See `Gate.finish`. Raises `TypeError` for an asynchronous function."""
+        _check_plain(execute)
         given = seconds(deadline, "deadline")
         found = self.gateway.run(partial(self.asynchronous.redeem, suspended, deadline=given))
         return self._through(found, execute)
@@ -244,7 +256,7 @@ class BlockingGate:
 
         try:
             with granted(permission.grant_id, permission.changes):
-                result = execute(**permission.arguments)
+                result = _plain(execute(**permission.arguments))
         except BaseException as error:
             status, said, elsewhere = self.asynchronous.outcome_of(error)
             report(status, error=said, elsewhere=elsewhere)
@@ -264,3 +276,15 @@ class BlockingGate:
                 return found
             case _:
                 assert_never(found)
+
+
+def _plain(result: Any) -> Any:
+    if inspect.isawaitable(result):
+        what = "the tool returned what is to be awaited, and a BlockingGate awaits nothing"
+        raise UnknownOutcomeError(f"{what}: it is not known what it did")
+    return result
+
+
+def _check_plain(execute: Callable[..., Any]) -> None:
+    if is_asynchronous(execute):
+        raise TypeError("the tools of a BlockingGate are plain functions; for an asynchronous one take a Gate")

@@ -15,15 +15,16 @@ or comes back as `Refused`, as you like.
 
 from __future__ import annotations
 
-import inspect
+from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
-from assent.client.call import ToolCall
+from assent.client.call import ToolCall, not_json
 from assent.client.gateway import AsyncGateway
+from assent.client.messages import RefusalCode
 from assent.client.pace import seconds
 from assent.gate.arguments import binder
-from assent.gate.blocking import BlockingGate
+from assent.gate.blocking import BlockingGate, is_asynchronous
 from assent.gate.gate import Gate
 from assent.gate.outcomes import Refused
 from assent.gate.permission import remember_bare
@@ -113,10 +114,12 @@ class _Told:
         """What a call with these arguments brings along."""
         return self._evidence(**arguments) if callable(self._evidence) else self._evidence
 
-    def result_of(self, found: Ran | Replayed | Refused) -> Any:
+    def result_of(self, found: Ran | Replayed | Refused, arguments: Json) -> Any:
         """What the function's caller gets."""
         if not isinstance(found, Refused):
             return found.result
+        if found.code is RefusalCode.BAD_ARGUMENTS and (fault := not_json(arguments)):
+            found = replace(found, reason=f"they are not JSON: {fault}")
         if self._raises:
             raise found.as_error()
         return found
@@ -148,7 +151,7 @@ class _Guard:
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]: ...
     def __call__(self, function: Callable[P, Any]) -> Callable[P, Any]:
         gateway, told, bind = self._gateway, self._told, binder(function, self._leave_out)
-        if inspect.iscoroutinefunction(function) is not isinstance(gateway, AsyncGateway):
+        if is_asynchronous(function) is not isinstance(gateway, AsyncGateway):
             raise TypeError("guard an asynchronous function with an AsyncGateway, and a synchronous one with a Gateway")
         if isinstance(gateway, AsyncGateway):
             gate = Gate(gateway, control_flow=told.control_flow, abandoned=told.abandoned)
@@ -157,9 +160,8 @@ class _Guard:
             async def guarded_async(*args: P.args, **kwargs: P.kwargs) -> Any:
                 bound = bind(*args, **kwargs)
                 call = self._call(bound.arguments)
-                return told.result_of(
-                    await gate.run_call(call, partial(function, **bound.besides), deadline=told.deadline)
-                )
+                found = await gate.run_call(call, partial(function, **bound.besides), deadline=told.deadline)
+                return told.result_of(found, bound.arguments)
 
             remember_bare(guarded_async, function)
             return cast("Callable[P, Any]", guarded_async)  # a coroutine function of the same parameters
@@ -170,7 +172,8 @@ class _Guard:
         def guarded_sync(*args: P.args, **kwargs: P.kwargs) -> Any:
             bound = bind(*args, **kwargs)
             call = self._call(bound.arguments)
-            return told.result_of(blocking.run_call(call, partial(function, **bound.besides), deadline=told.deadline))
+            found = blocking.run_call(call, partial(function, **bound.besides), deadline=told.deadline)
+            return told.result_of(found, bound.arguments)
 
         remember_bare(guarded_sync, function)
         return guarded_sync

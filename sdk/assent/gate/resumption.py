@@ -10,7 +10,7 @@
 | pending | it is waited for, then as below |
 | approved, not claimed | it is claimed and its tool runs with the stored arguments |
 | executing, claimed by an earlier process | it is reported unknown, and never run again |
-| executing, claimed by this process or an executor | it is left alone: it is running |
+| executing, claimed by this process (by any gateway of it) or an executor | it is left alone: it may be running |
 | unknown, or pending elsewhere | it is left alone: a person or the tool's own records settle it |
 
 Give every agent its own session: of two live processes that share one, each would take the other's executions for a
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from assent.client.errors import GatewayError
 from assent.client.models import EXECUTORS, OutcomeStatus, Request, State
+from assent.gate.blocking import is_asynchronous
 from assent.gate.gate import Gate
 from assent.gate.outcomes import Ran, Refused, Replayed
 from assent.gate.permission import Executed, Permission, bare, describe
@@ -139,7 +140,7 @@ async def _never(**_: Any) -> None:
 async def _report_lost(gateway: AsyncGateway, request: Request) -> Outcome:
     execution = request.execution
     if execution is None or execution.claim_id in gateway.claims_made:
-        return LeftAlone(why="the request is executing in this process")
+        return LeftAlone(why="it was claimed in this process, or in the one that it was forked off, and may be running")
     if execution.claim_id.startswith(EXECUTORS):
         return LeftAlone(why="an executor runs it, and settles it")
     try:
@@ -157,12 +158,13 @@ async def _report_lost(gateway: AsyncGateway, request: Request) -> Outcome:
 def _awaitable(tool: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     """An asynchronous tool as it is; a synchronous one on a worker thread, so that the waits of the others go on."""
     function = bare(tool)
-    if inspect.iscoroutinefunction(function):
+    if is_asynchronous(function):
         return function
 
     async def on_a_thread(**arguments: Any) -> Any:
         import anyio.to_thread
 
-        return await anyio.to_thread.run_sync(partial(function, **arguments))
+        result = await anyio.to_thread.run_sync(partial(function, **arguments))
+        return await result if inspect.isawaitable(result) else result  # of an object, say, whose call is asynchronous
 
     return on_a_thread

@@ -108,6 +108,7 @@ async def test_what_was_claimed_before_the_crash_is_reported_unknown_and_never_r
     pending = await ask(before, 1)
     gateway.decide("req_0001", "approved")
     await before.claim(pending.request)
+    after.claims_made.clear()  # what another process has claimed, this one does not know
     (past,) = await resume(after, {"pay": pay})
     assert past.outcome == Lost()
     assert gateway.only.state == "unknown"
@@ -116,13 +117,45 @@ async def test_what_was_claimed_before_the_crash_is_reported_unknown_and_never_r
     assert RAN == []
 
 
-async def test_what_runs_in_this_very_process_is_left_alone(gateway: StubGateway, before: AsyncGateway) -> None:
+async def test_what_runs_in_this_very_process_is_left_alone_by_each_of_its_gateways(
+    gateway: StubGateway, before: AsyncGateway, after: AsyncGateway
+) -> None:
     pending = await ask(before, 1)
     gateway.decide("req_0001", "approved")
     await before.claim(pending.request)
-    (past,) = await resume(before, {"pay": pay})
-    assert past.outcome == LeftAlone(why="the request is executing in this process")
+    for client in (before, after):
+        (past,) = await resume(client, {"pay": pay})
+        assert past.outcome == LeftAlone(
+            why="it was claimed in this process, or in the one that it was forked off, and may be running"
+        )
     assert gateway.only.state == "executing"
+
+
+async def test_a_tool_that_returns_what_is_to_be_awaited_runs(
+    gateway: StubGateway, before: AsyncGateway, after: AsyncGateway
+) -> None:
+    await ask(before, 1)
+    gateway.decide("req_0001", "approved")
+    (past,) = await resume(after, {"pay": lambda amount: pay(amount)})  # noqa: PLW0108 - no coroutine function
+    assert past.outcome == Ran(result="paid 1")
+    assert RAN == [(1, "gr_req_0001")]
+
+
+class Till:
+    """A tool that is an object, whose call is asynchronous."""
+
+    async def __call__(self, amount: int) -> str:
+        return await pay(amount)
+
+
+async def test_a_tool_that_is_an_object_with_an_asynchronous_call_runs(
+    gateway: StubGateway, before: AsyncGateway, after: AsyncGateway
+) -> None:
+    await ask(before, 1)
+    gateway.decide("req_0001", "approved")
+    (past,) = await resume(after, {"pay": Till()})
+    assert past.outcome == Ran(result="paid 1")
+    assert RAN == [(1, "gr_req_0001")]
 
 
 async def test_a_tool_that_raises_does_not_stop_the_others(
