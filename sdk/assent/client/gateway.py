@@ -19,7 +19,7 @@ from assent.client.errors import (
     GatewayError,
     NotEntitledError,
 )
-from assent.client.holding import MINIMAL, hold_within, same, wait_for_decision, wait_for_outcome
+from assent.client.holding import MINIMAL, hold_within, query, same, wait_for_decision, wait_for_outcome
 from assent.client.models import (
     OutcomeStatus,
     Pending,
@@ -33,7 +33,6 @@ from assent.client.models import (
     parse_verdict,
 )
 from assent.client.pace import Pace, seconds
-from assent.client.query import query
 from assent.client.questions import Answerer
 from assent.client.unapproved import StillPendingError
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from assent.client.errors import GatewayAwayError, UnexpectedAnswerError
 from assent.client.models import State, Taken, parse_object, parse_request, parse_return
-from assent.client.query import query
 from assent.client.unapproved import StillPendingError
 
 if TYPE_CHECKING:
@@ -31,6 +30,14 @@ _LAG = 0.25
 """Seconds that an answer may need: the gateway is asked to answer so much before a deadline."""
 _TOO_LATE = 0.05
 """Seconds before a deadline in which nothing more is asked."""
+
+
+def query(**values: str | float | None) -> str:
+    """The values that are given, as a query string."""
+    from urllib.parse import urlencode
+
+    given = {name: value for name, value in values.items() if value is not None}
+    return "?" + urlencode(given) if given else ""
 
 
 def hold_within(pace: Pace, left: float | None) -> float:

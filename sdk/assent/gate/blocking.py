@@ -16,11 +16,11 @@ from assent.client.gateway import AsyncGateway
 from assent.client.log import warn
 from assent.client.models import OutcomeStatus
 from assent.client.pace import seconds
-from assent.client.portal import Portal
 from assent.gate.aftermath import UnknownOutcomeError
 from assent.gate.gate import Gate
 from assent.gate.outcomes import Ran, Refused, Replayed
 from assent.gate.permission import LAST_REPORT, Executed, Permission, granted
+from assent.gate.portal import Portal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
