@@ -2,13 +2,15 @@
 
 import asyncio
 import os
+import sys
 
 from assent import AsyncGateway, NotApprovedError, current_grant, guarded
 
 
 async def main() -> None:
-    url = os.environ.get("ASSENT_URL", "http://127.0.0.1:8080")
-    async with AsyncGateway(url, os.environ["ASSENT_KEY"], session="order-4711") as gateway:
+    url = os.environ.get("ASSENT_URL") or "http://127.0.0.1:8080"
+    key = os.environ.get("ASSENT_KEY") or sys.exit("set ASSENT_KEY to the line that `assent keys create` printed")
+    async with AsyncGateway(url, key, session="order-4711") as gateway:
         # The session names this run, call_id this payment of it. Killed and started again within a day, the agent finds
         # the same request. It goes on waiting, runs what was approved meanwhile, or is given what ran: never a second.
         # What a rule allows unasked (small amounts, in this file) is no request, and runs as often as it is called.

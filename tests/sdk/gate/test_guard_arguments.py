@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -14,6 +16,8 @@ import pytest
 from assent import AsyncGateway, BlockingGate, Gateway, NotApprovedError, Ran, RefusalCode, ToolCall, guarded
 from assent.client.call import not_json
 from assent.gate.aftermath import UnknownOutcomeError
+from tests.fixtures.patience import HANGS
+from tests.project.source_tree import ROOT
 from tests.sdk.gateway_stub import KEY, StubGateway
 from tests.sdk.pace import quick_pace
 
@@ -108,6 +112,17 @@ async def test_an_object_whose_call_is_asynchronous_is_guarded_as_such(gateway: 
         for plain in (PlainTill(), partial(PlainTill())):
             with pytest.raises(TypeError, match="asynchronous function with an AsyncGateway"):
                 guard(plain)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("key", "url"), [(None, None), ("", ""), ("", "http://x")])
+def test_the_example_agent_says_what_to_set(key: str | None, url: str | None) -> None:
+    said = {"ASSENT_KEY": key, "ASSENT_URL": url}
+    environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "sdk")}
+    environ |= {name: value for name, value in said.items() if value is not None}
+    words = [sys.executable, str(ROOT / "examples/readme_agent.py")]
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False, timeout=HANGS)
+    assert (done.returncode, done.stderr) == (1, "set ASSENT_KEY to the line that `assent keys create` printed\n")
 
 
 def test_a_blocking_gate_takes_no_tool_that_nobody_would_await(gateway: StubGateway, blocking: Gateway) -> None:
