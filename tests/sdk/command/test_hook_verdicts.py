@@ -275,4 +275,4 @@ def test_the_hook_loads_neither_the_http_client_nor_the_packages_heavy_parts(
     }
     assert not loaded & heavy
     others = {name for name in loaded if name.startswith("assent.") and not name.startswith("assent.command")}
-    assert others == {"assent.client", "assent.client.messages"}
+    assert others == {"assent.client", "assent.client.address", "assent.client.messages"}
