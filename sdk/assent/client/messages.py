@@ -75,7 +75,7 @@ _DECIDED = {
     RefusalCode.PAUSED: "Not run: people have paused this, and only people can lift the pause.",
     RefusalCode.GATEWAY_AWAY: "Not run here: the approval gateway could not be reached, and no answer means no.",
     RefusalCode.ANSWER_LATE: "No answer of the approval gateway came within the time that this call had. It did not "
-    "run here, and people may be asked about it now.",
+    "run here, but what was sent may be asked of people now, or be run by an executor.",
     RefusalCode.KEY_REFUSED: "Not approved: the gateway refused this agent's key; its operator has to set a valid one.",
     RefusalCode.CALL_REFUSED: "Not approved: the approval gateway could not judge this call.",
     RefusalCode.BAD_ARGUMENTS: "Not run: the arguments of this call are not what the tool takes.",

@@ -21,7 +21,6 @@ from anyio.lowlevel import RunVar
 
 from assent.client.address import MALFORMED_KEY, is_sound_key, parse_address
 from assent.client.call import not_json
-from assent.client.clock import GatewayClock
 from assent.client.errors import (
     FOREIGN,
     LATE,
@@ -35,6 +34,7 @@ from assent.client.errors import (
 )
 from assent.client.messages import STATUS_OF_DECISION
 from assent.client.models import parse_object
+from assent.client.pace import GatewayClock
 from assent.secret_files import read_key
 
 if TYPE_CHECKING:

@@ -223,9 +223,9 @@ async def test_an_answer_that_comes_too_late_is_said_to_be_late_and_that_people_
     assert isinstance(told, Refused)
     assert told.code is RefusalCode.ANSWER_LATE
     assert told.message == (
-        "No answer of the approval gateway came within the time that this call had. It did not run here, and people "
-        "may be asked about it now. Do not repeat it, and do not try to reach the same end another way: people may "
-        "still approve it. Tell the user."
+        "No answer of the approval gateway came within the time that this call had. It did not run here, but what was "
+        "sent may be asked of people now, or be run by an executor. Do not repeat it, and do not try to reach the same "
+        "end another way: people may still approve it. Tell the user."
     )
     assert ran == []
 
