@@ -6,6 +6,9 @@ moves it on only behind an answer of 2xx. So a gateway that is killed in between
 same id, and nothing is ever passed over: a receiver that is away, or refuses, is tried ever more rarely, said aloud
 after a quarter of an hour, and has all of it when it is back. Only one that the file did not name for a while may find
 that the trail was cut behind its back: what it missed is said, in the trail too, of which it is told like of the rest.
+
+Each receiver has a task of its own, that is woken when the trail has grown and at each tick, and looks at its own row:
+one that lets us wait holds up nobody else. Only how many are sent to at once is bounded, over all of them.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from app.failpoints import failpoint
 from app.storage.requests.request_rows import find_trace
 from app.storage.trail.audit_chain import list_events
 from app.storage.trail.cuts import find_cut
-from app.storage.trail.webhook_cursors import lock_cursor, put_cursor
+from app.storage.trail.webhook_cursors import Cursor, lock_cursor, put_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
     from app.ports import Clock
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
-    from app.storage.trail.webhook_cursors import Cursor
     from app.telemetry.spans import Spans
 
 log = structlog.get_logger(__name__)
@@ -50,7 +52,8 @@ _PAGE: Final = 100
 _LEASE: Final = timedelta(seconds=30)  # longer than any attempt takes
 _FIRST_PAUSE: Final = timedelta(seconds=1)
 _LONGEST_PAUSE: Final = timedelta(minutes=5)
-_AT_ONCE: Final = 50  # events of one receiver in one round, so that the others have theirs
+_AT_ONCE: Final = 64  # receivers, of all orgs, that are sent to at one time
+_LONG: Final = timedelta(seconds=5)  # without an answer: it takes nothing, whatever it answers in the end
 _ERROR_MOST: Final = 200
 
 
@@ -118,13 +121,22 @@ class SendWebhooks:
         self._every = every.total_seconds()
         self._nudged = asyncio.Event()
         self._has_receivers = True  # until it has looked
+        self._woken: dict[tuple[str, str], asyncio.Event] = {}  # of each receiver that has a task
+        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._sent_at: dict[tuple[str, str], datetime] = {}  # what has no answer yet
         self._failing: dict[tuple[str, str], Failing] = {}
         self._alarmed: set[tuple[str, str]] = set()
 
     @property
     def failing(self) -> tuple[Failing, ...]:
-        """The receivers that took nothing when this gateway last looked."""
-        return tuple(self._failing.values())
+        """The receivers that took nothing when this gateway last looked, and those that let it wait for long now."""
+        now = self._clock.now()
+        waited_for = {
+            (org, name): Failing(org=org, webhook=name, since=since, why="no answer yet")
+            for (org, name), since in self._sent_at.items()
+            if now - since >= _LONG
+        }
+        return tuple((waited_for | self._failing).values())
 
     def nudge(self) -> None:
         """Say that the trail has grown. Call it on the loop. With nobody to tell, nothing is woken at each commit."""
@@ -132,44 +144,75 @@ class SendWebhooks:
             self._nudged.set()
 
     async def run(self) -> None:
-        """Tell every receiver what it has not been told yet; until cancelled."""
-        while True:
-            self._nudged.clear()
-            await self()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._every):
-                    await self._nudged.wait()
+        """Tell every receiver what it has not been told yet, each at its own pace; until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._nudged.clear()
+                for key in self._named() - self._woken.keys():
+                    self._woken[key] = asyncio.Event()
+                    group.create_task(self._keep(*key))
+                for woken in self._woken.values():  # also of one that is not named any more: it ends
+                    woken.set()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._nudged.wait(), self._every)
 
     async def __call__(self) -> None:
-        """Do so once. One that lets us wait holds up nobody else for longer than one message takes."""
-        hooks = [(org, hook) for org in self._book.orgs() for hook in self._book.current(org).webhooks]
-        self._has_receivers = bool(hooks)
-        known = {(org, hook.name) for org, hook in hooks}
-        self._failing = {key: failing for key, failing in self._failing.items() if key in known}
+        """Tell every receiver what waits for it now, once, and return when all of them have had their turn."""
         async with asyncio.TaskGroup() as group:
-            for org, hook in hooks:
-                group.create_task(self._drain(org, hook))
+            for key in self._named():
+                group.create_task(self._drain(*key))
 
-    async def _drain(self, org: str, hook: Webhook) -> None:
+    def _named(self) -> set[tuple[str, str]]:
+        """Return every receiver of today's files, and forget how others stood."""
+        named = {(org, hook.name) for org in self._book.orgs() for hook in self._book.current(org).webhooks}
+        self._has_receivers = bool(named)
+        self._failing = {key: failing for key, failing in self._failing.items() if key in named}
+        return named
+
+    def _find(self, org: str, name: str) -> Webhook | None:
+        """Return a receiver as the file has it now."""
+        hooks = self._book.current(org).webhooks if org in self._book.orgs() else ()
+        return next((hook for hook in hooks if hook.name == name), None)
+
+    async def _keep(self, org: str, name: str) -> None:
+        """Tell one receiver whenever it is woken, for as long as the file names it."""
+        woken = self._woken[org, name]
         try:
-            for _ in range(_AT_ONCE):
-                if not await self._next(org, hook):
-                    return
-            self._nudged.set()
+            while self._find(org, name) is not None:
+                await woken.wait()
+                woken.clear()
+                try:
+                    await self._drain(org, name)
+                except Exception:  # a defect of one receiver's is no other's
+                    log.exception("webhook.failed", webhook=name)
+        finally:
+            del self._woken[org, name]
+
+    async def _drain(self, org: str, name: str) -> None:
+        """Send one receiver what it wants, an event at a time, until there is nothing to do for now."""
+        try:
+            more = True
+            while more and (hook := self._find(org, name)):
+                async with self._places:  # before the lease, which runs
+                    more = await self._next(org, hook)
         except AssentError as error:  # the store is away: the lease runs out, and the event comes again
-            log.warning("webhook.waits", webhook=hook.name, why=error.detail)
+            log.warning("webhook.waits", webhook=name, why=error.detail)
 
     async def _next(self, org: str, hook: Webhook) -> bool:
         """Send the next event that it wants; False: there is none, or it is not its turn."""
         taken = await self._store.write(lambda tx: self._take(tx, hook), org=org)
-        if isinstance(taken, bool):
-            return taken
+        if isinstance(taken, Cursor):
+            self._stands(org, hook, taken)
+            return False
+        if taken is None:
+            return True
         if isinstance(taken, _Skipped):
             log.critical("webhook.skipped", webhook=hook.name, first=taken.first, last=taken.last)
             return True
         cursor, event = taken.cursor, taken.event
         body = body_of(event)
         headers = headers_of(event.id, body, secrets=hook.secrets, now=self._clock.now())
+        self._sent_at[org, hook.name] = self._clock.now()
         try:
             with self._spans.telling(hook.name, event, taken.trace) if self._spans else nullcontext() as carried:
                 await self._send(hook, body, headers | (carried or {}))
@@ -178,29 +221,31 @@ class SendWebhooks:
             missed = await self._store.write(lambda tx: self._missed(tx, cursor, refusal), org=org)
             self._note(org, hook, missed)
             return False
+        finally:
+            self._sent_at.pop((org, hook.name), None)
         failpoint("webhook.taken")
         await self._store.write(lambda tx: self._told(tx, cursor, event), org=org)
-        self._note(org, hook, None)
+        self._well(org, hook)
         return True
 
-    def _take(self, tx: Tx, hook: Webhook) -> _Message | _Skipped | bool:
+    def _take(self, tx: Tx, hook: Webhook) -> _Message | _Skipped | Cursor | None:
         """Take the lease on the next event that a receiver wants, and pass over what it does not.
 
-        False: there is nothing to do now; True: there is more of the trail to look at.
+        A cursor: there is nothing to do now, and it stands so; None: there is more of the trail to look at.
         """
         cursor = lock_cursor(tx, hook.name)
         now = tx.lock_now()
         if cursor.due_at > now:
-            return False
+            return cursor
         events = list_events(tx, after=cursor.seq, most=_PAGE)
         if not events:
-            return False
+            return cursor
         if events[0].seq > cursor.seq + 1:
             return _skip(tx, cursor, events[0].seq - 1)
         wanted = next((event for event in events if hook.wants(event.record.kind)), None)
         if wanted is None:
             put_cursor(tx, replace(cursor, seq=events[-1].seq))
-            return True
+            return None
         leased = replace(cursor, seq=wanted.seq - 1, due_at=now + _LEASE, attempts=cursor.attempts + 1)
         put_cursor(tx, leased)
         traced = self._spans is not None and wanted.request_id is not None
@@ -222,26 +267,36 @@ class SendWebhooks:
         now = tx.lock_now()
         pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(cursor.attempts - 1, 10))
         again = now + max(pause, min(refusal.retry_after or pause, _LONGEST_PAUSE))
-        since = cursor.failing_since or now
+        since = cursor.failing_since or cursor.due_at - _LEASE  # when the first of these attempts began
         missed = replace(cursor, due_at=again, failing_since=since, error=refusal.why[:_ERROR_MOST])
         put_cursor(tx, missed)
         return missed
 
-    def _note(self, org: str, hook: Webhook, missed: Cursor | None) -> None:
-        """Remember how it stands, and say it aloud once it has gone on for too long."""
-        key = (org, hook.name)
-        if missed is None or missed.failing_since is None:
-            if self._failing.pop(key, None) and key in self._alarmed:
-                log.info("webhook.taken_again", webhook=hook.name)
-            self._alarmed.discard(key)
+    def _note(self, org: str, hook: Webhook, missed: Cursor) -> None:
+        """Remember how it stands after a miss, and say it aloud once it has gone on for too long."""
+        self._stands(org, hook, missed)
+        failing = self._failing.get(key := (org, hook.name))
+        if failing is None:
             return
-        failing = Failing(org=org, webhook=hook.name, since=missed.failing_since, why=missed.error)
-        self._failing[key] = failing
         if self._clock.now() - failing.since < ALARM_AFTER:
             log.warning("webhook.not_taken", webhook=hook.name, why=failing.why, attempts=missed.attempts)
         elif key not in self._alarmed:
             self._alarmed.add(key)
             log.critical("webhook.failing", webhook=hook.name, why=failing.why, since=failing.since.isoformat())
+
+    def _stands(self, org: str, hook: Webhook, cursor: Cursor) -> None:
+        """Remember how a receiver stands, whichever gateway has sent to it last."""
+        if cursor.failing_since is None:
+            self._well(org, hook)
+            return
+        failing = Failing(org=org, webhook=hook.name, since=cursor.failing_since, why=cursor.error)
+        self._failing[org, hook.name] = failing
+
+    def _well(self, org: str, hook: Webhook) -> None:
+        """Remember that a receiver takes what it is told."""
+        if self._failing.pop(key := (org, hook.name), None) and key in self._alarmed:
+            log.info("webhook.taken_again", webhook=hook.name)
+        self._alarmed.discard(key)
 
 
 def _skip(tx: Tx, cursor: Cursor, last: int) -> _Skipped:
