@@ -88,6 +88,10 @@ class Feed:
                 except UnavailableError:
                     self._touched.add(org)  # the slow poll sets the wake again
 
+    async def head(self, org: str) -> int:
+        """Return the number of the last event of an org's trail; -1 for an empty one. Raises UnavailableError."""
+        return (await self._store.read(get_head, org=org))[0]
+
     async def follow(self, org: str, *, after: int | None, who: str = "") -> AsyncGenerator[AuditEvent]:
         """Yield the org's events behind `after` (None: from now on), for as long as the caller listens.
 
