@@ -60,7 +60,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "not_approved": ("it is not approved", "尚未批准"),
     "revoked": ("too few of those who approved may still approve", "仍有效的批准不足"),
     "already_claimed": ("it was taken already", "批准已被领取"),
-    "grant_lapsed": ("the approval was not used in time", "批准已逾期"),
+    "grant_lapsed": ("the approval was not used in time, or was taken back", "批准已逾期或已被收回"),
     "not_started": ("it has not begun", "尚未开始执行"),
     "outcome_conflict": ("something else was reported before", "此前已报告其他结果"),
 }

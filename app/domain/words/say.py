@@ -194,7 +194,7 @@ _ZH: Mapping[str, str] = {
     "outcome.failed": "❌ 已执行一次，失败。{by} 已批准 · {at}",
     "outcome.unknown": "⚠️ 是否执行尚不清楚：任何人重试之前，请先核实是否已执行。{by} 已批准 · {at}",
     "outcome.pending_elsewhere": "⏳ 已提交一次，服务方正在请其人员审批。{by} 已批准 · {at}",
-    "outcome.lapsed": "⌛ 未执行：批准逾期未使用。{by} 已批准 · {at}",
+    "outcome.lapsed": "⌛ 未执行：批准未被使用。{by} 已批准 · {at}",
     "withheld.size": "此处不提供“批准”：卡片无法完整显示这次调用（{size} 字，最多 {budget} 字），“…”之后的内容未显示。"
     "{review}",
     "withheld.hidden": "此处不提供“批准”：{fields} 必须可见，但其内容疑似密钥，已隐藏。{review}",

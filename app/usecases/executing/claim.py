@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
+from app.domain.card.card_for import message_for_model
 from app.domain.errors import (
     AlreadyClaimedError,
     AssentError,
@@ -312,7 +313,9 @@ def _refusal(refusal: Refusal | None, request: ConfirmationRequest) -> AssentErr
         case Refusal.CLAIMED:
             return AlreadyClaimedError(state=state)
         case Refusal.LAPSED:
-            return GrantLapsedError(state=state)
+            # Taken back is not late: then the request says why, as its agent may read it.
+            is_revoked = request.grant is not None and request.grant.status is GrantStatus.REVOKED
+            return GrantLapsedError(message_for_model(request) if is_revoked else "", state=state)
         case Refusal.REVOKED:
             return NotApprovedError(request.revoked_why or "", state=state)
         case Refusal.NOT_STARTED:

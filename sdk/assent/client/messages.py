@@ -57,7 +57,8 @@ _DECIDED = {
     RefusalCode.CANCELLED: "Not approved: the request was withdrawn.",
     RefusalCode.UNDELIVERABLE: "Not approved: no approver could be reached.",
     RefusalCode.DENIED_BY_RULE: "Not approved: a rule forbids this call.",
-    RefusalCode.LAPSED: "Not run: the approval was not used in time and has lapsed.",
+    RefusalCode.LAPSED: "Not run: the approval was not used in time and has lapsed, or was taken back before it was "
+    "used.",
     RefusalCode.ALREADY_CLAIMED: "The approval of this call was used already, and it is good for one run. It did not "
     "run here.",
     RefusalCode.DIGEST_MISMATCH: "Not run: what was approved is not what this call would do.",

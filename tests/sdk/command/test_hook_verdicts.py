@@ -112,7 +112,7 @@ def test_an_approval_of_another_tool_is_no_approval(gateway: StubGateway, hook: 
     ("code", "words"),
     [
         ("already_claimed", "good for one run"),
-        ("grant_lapsed", "has lapsed"),
+        ("grant_lapsed", "has lapsed, or was taken back"),
         ("digest_mismatch", "not what this call would do"),
         ("paused", "people have paused this"),
         ("not_approved", "could not judge"),

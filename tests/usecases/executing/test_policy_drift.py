@@ -48,7 +48,10 @@ async def test_an_approval_that_todays_rules_would_not_give_is_taken_back(
     assert (await g.read(request))["state"] == "lapsed"
     assert [kind for kind, _ in g.trail()][-2:] == ["grant.revoked", "access.refused"]
     await changed_back(g, rule)
-    assert (await g.claim(request)).status_code == 409, "what was taken back stays so"
+    again = await g.claim(request)
+    assert (again.status_code, again.json()["code"]) == (409, "grant_lapsed"), "what was taken back stays so"
+    told = (again.json()["detail"], (await g.read(request))["message"])
+    assert all(why in each and "taken back" in each and "in time" not in each for each in told), "nor was it late"
 
 
 async def changed_back(g: Gateway, rule: str) -> None:
