@@ -189,6 +189,7 @@ def doctor(config: Config = HERE) -> None:
 def check(config: Config = HERE) -> None:
     """Say every fault of the configuration, with its file and line."""
     from app.cli.beside_database import counted, refuse_faults
+    from app.cli.doctor.limits import limit_lines
     from app.cli.payment_views import policy_lines
     from app.policies.file.policy_book import PolicyBook
     from channels import registry
@@ -204,6 +205,8 @@ def check(config: Config = HERE) -> None:
         )
         for line in policy_lines(policy):
             typer.echo(f"  {line}")
+        for line in limit_lines(policy):
+            typer.echo(f"  warning: {line}")
 
 
 @keys_app.command("create")

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from app.cli.beside_database import NEW_DATABASE, counted, seals_of, settings_faults, wrong_schema
 from app.cli.doctor.channels import look_at_channels
 from app.cli.doctor.issuers import look_at_issuers
+from app.cli.doctor.limits import look_at_limits
 from app.cli.doctor.payments import look_at_file
 from app.cli.doctor.records import DECLARE, look_at_database, look_at_records
 from app.cli.doctor.secret_files import look_at_secret_files
@@ -142,6 +143,7 @@ async def _inside(config: Path, environ: Mapping[str, str], keys: dict[str, list
     """Look at what the file asks for and what the rows say, org by org. `keys` gets the live ones of each."""
     book = PolicyBook(config, environ=environ, channel_types=registry.platforms())
     found = [finding for org in book.orgs() for finding in look_at_file(book.current(org).policy)]
+    found += [finding for org in book.orgs() for finding in look_at_limits(book.current(org).policy)]
     found += [finding for org in book.orgs() for finding in _guards(book.current(org))]
     settings = Settings()  # pyright: ignore[reportCallIssue] - it loaded above
     if await asyncio.to_thread(find_present, settings.database_url) is None:
