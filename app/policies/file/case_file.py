@@ -22,6 +22,7 @@ from app.domain.call.tool_call import ToolCall
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
 from app.domain.rules.rule import Then
+from app.policies.marks.empty_keys import CASES, refuse_empty
 from app.policies.marks.entries import listing, read_entry
 from app.policies.marks.faults import Fault, PolicyFaultsError, near
 from app.policies.marks.yaml_marks import read_yaml
@@ -148,6 +149,7 @@ def read_cases(path: Path, *, org: str, zone: tzinfo, rules: frozenset[str]) -> 
     for key in whole:
         if key != "cases":
             marked.report((key,), f'unknown key "{key}"', "a file of cases has cases alone")
+    refuse_empty(marked, CASES)
     cases: list[Case] = []
     for index, raw in enumerate(listing(marked, "cases")):
         entry = read_entry(marked, ("cases", index), raw, CaseEntry)

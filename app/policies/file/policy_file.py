@@ -25,6 +25,7 @@ from app.domain.text.language import Language
 from app.policies.asking.asking_section import read_ask, require_ask
 from app.policies.asking.glass_section import read_glass
 from app.policies.asking.rule_section import read_rules, refuse_unprovable
+from app.policies.marks.empty_keys import POLICY, refuse_empty
 from app.policies.marks.entries import read_entry
 from app.policies.marks.faults import Fault, PolicyFaultsError, near
 from app.policies.marks.surroundings import AnyEnvironment, Surroundings
@@ -163,6 +164,7 @@ def _load(
     for key in whole:
         if key not in _KEYS:
             marked.report((key,), f'unknown key "{key}"', near(key, _KEYS, what="keys"))
+    refuse_empty(marked, POLICY)
     refuse_secrets_elsewhere(marked)
     said = {key: whole[key] for key in _HEAD if key in whole}
     if isinstance(used := said.get("use"), str):

@@ -41,6 +41,8 @@ class MarkedYaml(Struct, frozen=True, kw_only=True):
     marks: dict[Path, Mark] = field(default_factory=dict[Path, Mark])
     faults: list[Fault] = field(default_factory=list[Fault])
     most: int | None = None  # faults that are looked for: each may cost a search for the name that was meant
+    settled: set[Path] = field(default_factory=set[Path])
+    """Places of which nothing more is said: their one fault is noted, or what stands there is not known here."""
 
     def mark(self, path: Path) -> Mark:
         """Return the place of `path`, or of the nearest thing around it."""
@@ -49,7 +51,9 @@ class MarkedYaml(Struct, frozen=True, kw_only=True):
         return self.marks.get(path, Mark(1, 1))
 
     def report(self, path: Path, message: str, hint: str | None = None) -> None:
-        """Note a fault at `path`. Raises PolicyFaultsError with the one that is too many."""
+        """Note a fault at `path`, unless that is settled. Raises PolicyFaultsError with the one that is too many."""
+        if self.settled and any(path[:depth] in self.settled for depth in range(1, len(path) + 1)):
+            return
         mark = self.mark(path)
         written = write_path(path)
         fault = Fault(file=self.file, line=mark.line, column=mark.column, path=written, message=message, hint=hint)

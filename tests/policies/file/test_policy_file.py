@@ -201,7 +201,7 @@ def test_yes_no_on_and_dates_are_texts() -> None:
         ("slack: U0WANG", 'slack: "Wang Fang"', "6: people.Wang@acme.example.slack: String should match pattern"),
         # who is asked
         ("  finance: [wang@acme.example, chen@acme.example]\n", "  finance: []\n", "9: groups.finance: has no members"),
-        ("  finance: [wang@acme.example, chen@acme.example]\n", "  finance:\n", "9: groups.finance: has no members"),
+        ("  finance: [wang@acme.example, chen@acme.example]\n", "  finance:\n", "9: groups.finance: is empty; "),
         ("need: 2", "need: 3", "24: rules[1].stages[0].need: needs 3 people, but there are only 2"),
         ("stages: [{of: [finance, chen@acme.example], need: 2}]", "stages: []",
          "24: rules[1].stages: is empty: nobody could approve"),
