@@ -13,6 +13,7 @@ from app.policies.asking.asking_section import (
     refuse_asking_keys,
     refuse_unmet,
 )
+from app.policies.asking.tier_order import laxer_in
 from app.policies.marks.entries import read_entry
 from app.policies.models.file_models import RuleEntry, TierEntry
 
@@ -109,6 +110,19 @@ def _refuse_disorder(marked: MarkedYaml, path: Path, tiers: Sequence[Tier]) -> N
         if at and _STRICTER.index(tier.then) < _STRICTER.index(tiers[at - 1].then):
             why = f"is laxer than tier {at}, which is for less: it says {tiers[at - 1].then.value}"
             marked.report((*here, "then") if (*here, "then") in marked.marks else here, why)
+        if at:
+            _refuse_laxer(marked, here, at, tiers)
+
+
+def _refuse_laxer(marked: MarkedYaml, path: Path, at: int, tiers: Sequence[Tier]) -> None:
+    """Note in what a tier that asks is laxer than the one below it, which asks too. What neither says, `ask` does."""
+    higher, lower = tiers[at], tiers[at - 1]
+    if not (higher.then is lower.then is Then.ASK) or higher.asking is None or lower.asking is None:
+        return
+    for key, why in laxer_in(higher.asking, lower.asking):
+        place = (*path, key) if (*path, key) in marked.marks else path
+        what = f"{key} of tier {at + 1} is laxer than that of tier {at}, which is for less: {why}"
+        marked.report(place, what, f"a tier takes at least what the one below it does: say {key} here")
 
 
 def _refuse_shrinking(

@@ -60,7 +60,7 @@ rules:
         fallback: []
         claim_within: 2m
         lease: 3m
-      - {stages: [{of: [board]}], assurance: L4}
+      - {stages: [{of: [board]}, {of: [finance]}], risk: high, assurance: L4}
   - id: deploying
     tools: [deploy]
     then: ask
@@ -153,7 +153,7 @@ def test_a_condition_in_doubt_asks_as_the_highest_tier() -> None:
     asked = judge(load(doubtful).policy, call, now=NOON)
     assert isinstance(asked, Ask)
     assert asked.asking.assurance is Assurance.L4
-    assert [stage.of for stage in asked.asking.stages] == [("board",)]
+    assert [stage.of for stage in asked.asking.stages] == [("board",), ("finance",)]
 
 
 @requirement("S-26")
@@ -246,7 +246,7 @@ def test_who_may_break_the_glass_is_read() -> None:
         ("assurance: L1", "asurance: L1", '39: rules[1].asurance: unknown key "asurance"; did you mean "assurance"?'),
         ("    assurance: L1\n", "    assurance: L4\n    stages: [{of: [head]}]\n",
          "39: rules[1].assurance: L4 takes 2 people, but head has only 1"),
-        ("- {stages: [{of: [board]}], assurance: L4}", "- {stages: [{of: [head]}], assurance: L4}",
+        ("- {stages: [{of: [board]}, {of: [finance]}], risk: high, assurance: L4}", "- {stages: [{of: [head]}], assurance: L4}",
          "35: rules[0].tiers[3].assurance: L4 takes 2 people, but head has only 1"),
         ("    then: deny\n", "    then: deny\n    assurance: L2\n",
          '44: rules[2].assurance: means nothing on a rule that says "then: deny"'),
@@ -255,7 +255,7 @@ def test_who_may_break_the_glass_is_read() -> None:
         ("    lease: 5m\n", "    then: allow\n", '20: rules[0].then: means nothing beside "tiers"'),
         ("    lease: 5m\n", "    record: false\n", "20: rules[0].record: what people are asked is always recorded"),
         ("    then: deny\nbreak", "break", '41: rules[2]: "then" is missing; a rule has either then or tiers'),
-        ("{stages: [{of: [board]}], assurance: L4}", "{up_to: {CNY: 5000000, USD: 700000}}",
+        ("{stages: [{of: [board]}, {of: [finance]}], risk: high, assurance: L4}", "{up_to: {CNY: 5000000, USD: 700000}}",
          '35: rules[0].tiers[3].up_to: leaves what is above it without an answer; add a last tier without "up_to"'),
         ('{up_to: "50000 CNY", timeout: 45m}', "{timeout: 45m}", '23: rules[0].tiers[1]: "up_to" is missing'),
         ('"50000 CNY"', '"5000 CNY"', "23: rules[0].tiers[1].up_to: does not grow: tier 1 goes up to CNY 5000"),
