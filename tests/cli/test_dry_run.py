@@ -54,6 +54,7 @@ agents:
   asker: {}
   broken: {}
   intern: {confirm_all_tools: true, hooks: [{on: PreToolUse, use: read-only, id: quiet, priority: 150}]}
+webhooks: {siem: {url: "${NO_SUCH_URL}", secret: "${NO_SUCH_SECRET}", kinds: ["request.*"]}}
 """
 
 HOOKS = """\

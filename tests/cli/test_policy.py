@@ -62,6 +62,15 @@ def run(*words: str, given: str | None = None) -> Result:
 # --- explain ----------------------------------------------------------------------------------------------------------
 
 
+def test_a_file_with_secrets_that_nobody_has_here_is_explained_all_the_same(rules: Path) -> None:
+    siem = '{url: "https://siem.acme.example/${SIEM_KEY}", secret: "${SIEM_SECRET}", kinds: ["request.*"]}'
+    rules.write_text(f"{RULES}webhooks: {{siem: {siem}}}\n")
+    done = run(
+        "explain", "--json", "-c", str(rules), given=json.dumps({"tool": "pay", "args": {"n": 7}, "agent": "bot-1"})
+    )
+    assert json.loads(done.stdout)["rule"] == "bots", done.output
+
+
 @requirement("S-07")
 def test_a_call_is_explained_rule_by_rule_with_its_values(rules: Path) -> None:
     call = {"tool": "pay", "args": {"n": 700, "iban": "DE02-SECRET"}, "user": "Ann@acme.example", "agent": "buyer"}

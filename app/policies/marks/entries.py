@@ -65,7 +65,8 @@ def read_entry(
         errors = refused.errors(include_url=False, include_context=False, include_input=False)
     for error in errors:
         where, message, hint = _explain(error, path, model)
-        marked.report(where, scrub(message), hint)
+        if not (_is_of_the_whole(error) and marked.is_partly_settled(path)):  # it may be about what is not known here
+            marked.report(where, scrub(message), hint)
     if not all(map(_is_apart, errors)):
         return None
     apart = {error["loc"][0] for error in errors}
@@ -77,6 +78,10 @@ def key_names(model: type[BaseModel]) -> Iterator[str]:
     """Yield the keys that a model accepts, as the file writes them."""
     for name, described in model.model_fields.items():
         yield described.alias or name
+
+
+def _is_of_the_whole(error: ErrorDetails) -> bool:
+    return error["type"] == "value_error" and not error["loc"]
 
 
 def _is_apart(error: ErrorDetails) -> bool:

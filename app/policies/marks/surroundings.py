@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -37,10 +38,14 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
 
 class AnyEnvironment(Mapping[str, str]):
-    """Has a value for every name and no file for any: for reading a file whose secrets are not used."""
+    """Has a value for every name and no file for any: for reading a file whose secrets are not used.
+
+    What a file takes from it is not judged: nobody knows here what really stands there. Different names have different
+    values.
+    """
 
     def __getitem__(self, name: str) -> str:
-        return "" if name.endswith("_FILE") else "unused"
+        return "" if name.endswith("_FILE") else f"unused-{zlib.crc32(name.encode()):08x}"
 
     def __iter__(self) -> Iterator[str]:
         return iter(())

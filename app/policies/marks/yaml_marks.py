@@ -50,6 +50,10 @@ class MarkedYaml(Struct, frozen=True, kw_only=True):
             path = path[:-1]
         return self.marks.get(path, Mark(1, 1))
 
+    def is_partly_settled(self, path: Path) -> bool:
+        """Say whether of something within `path` nothing more is said."""
+        return any(place[: len(path)] == path for place in self.settled)
+
     def report(self, path: Path, message: str, hint: str | None = None) -> None:
         """Note a fault at `path`, unless that is settled. Raises PolicyFaultsError with the one that is too many."""
         if self.settled and any(path[:depth] in self.settled for depth in range(1, len(path) + 1)):

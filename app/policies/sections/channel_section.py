@@ -15,6 +15,7 @@ from app.domain.request.request import API, CONSOLE
 from app.domain.rules.policy import ChannelSpec
 from app.policies.marks.entries import read_entry, section
 from app.policies.marks.faults import near
+from app.policies.marks.surroundings import AnyEnvironment
 from app.spec import SpecRefusedError
 from assent.secret_files import SUFFIX, SecretFileError, find_secret
 
@@ -94,7 +95,10 @@ def read_settings(
     model: type[BaseModel],
     environ: Mapping[str, str],
 ) -> BaseModel | None:
-    """Return a part of the file with its secrets, through its model; None, with every fault noted."""
+    """Return a part of the file with its secrets, through its model; None, with every fault noted.
+
+    What comes from an environment that is not known here has no fault, wherever it is looked at.
+    """
     before = len(marked.faults)
     written = {key: value for key, value in raw.items() if key != "type" or "type" in model.model_fields}
     language = marked.value.get("language") if isinstance(marked.value, dict) else None
@@ -158,6 +162,8 @@ def _expand(
             marked.report(path, f"the environment variable {name[1]} {state}")
             return ""
         secrets.update({secret, secret.strip()})
+        if isinstance(environ, AnyEnvironment):
+            marked.settled.add(path)
         return secret
 
     return _ANY.sub(found, value)
