@@ -13,6 +13,7 @@ from app.domain.rules.dead_conditions import foresee
 from app.domain.rules.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, UnknownTools
 from app.domain.rules.rule import Asking, Rule, Then
 from app.policies.asking.asking_section import inherited_from, read_asking, refuse_asking_keys
+from app.policies.asking.condition_text import is_swallowed
 from app.policies.asking.tier_section import highest_asking, read_tiers
 from app.policies.marks.entries import listing, read_entry
 from app.policies.marks.faults import near
@@ -101,6 +102,8 @@ def _answer(
 
 def _condition(marked: MarkedYaml, path: Path, entry: RuleEntry, around: Surroundings) -> Condition | None:
     if entry.when is None:
+        return None
+    if is_swallowed(marked, path, entry.when):
         return None
     try:
         condition = compile_condition(entry.when)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 import yaml
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from app.policies.marks.faults import Fault, PolicyFaultsError
 
@@ -43,6 +44,8 @@ class MarkedYaml(Struct, frozen=True, kw_only=True):
     most: int | None = None  # faults that are looked for: each may cost a search for the name that was meant
     settled: set[Path] = field(default_factory=set[Path])
     """Places of which nothing more is said: their one fault is noted, or what stands there is not known here."""
+    joined: set[Path] = field(default_factory=set[Path])
+    """Texts of several lines that YAML makes one of: all that is not written with `|`."""
 
     def mark(self, path: Path) -> Mark:
         """Return the place of `path`, or of the nearest thing around it."""
@@ -92,7 +95,7 @@ def read_yaml(text: str, *, file: str, most: int | None = None) -> MarkedYaml:
     except RecursionError:
         marked.faults.append(_fault(file, None, "nested too deep"))
     else:
-        return MarkedYaml(file=file, value=value, marks=marked.marks, faults=marked.faults, most=most)
+        return replace(marked, value=value, most=most)
     return marked
 
 
@@ -151,6 +154,8 @@ def _value(node: yaml.Node, path: Path, marked: MarkedYaml) -> JsonValue:
         return _mapping(node, path, marked)
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, (*path, index), marked) for index, item in enumerate(node.value)]
+    if node.end_mark.line > node.start_mark.line and getattr(node, "style", None) != "|":
+        marked.joined.add(path)
     return _scalar(node)
 
 

@@ -1,4 +1,4 @@
-"""A file is read where its environment is not known (`policy test`, a proposal): what comes from there is not judged."""
+"""A file is read where its environment is not known (`policy test`, a proposal): what is from there is not judged."""
 
 from __future__ import annotations
 
