@@ -198,6 +198,8 @@ def check(config: Config = HERE) -> None:
     book = PolicyBook(config, environ=os.environ, channel_types=registry.platforms())
     for org in book.orgs():
         policy = book.current(org).policy
+        for warning in book.current(org).warnings:
+            typer.echo(f"warning: {warning}", err=True)
         typer.echo(
             f"no faults: {org}: version {policy.version}, {counted(len(policy.rules), 'rule')}, "
             f"{counted(len(policy.tools), 'tool')}, {counted(len(policy.directory.people), 'person', 'people')}, "

@@ -108,6 +108,8 @@ class Configuration:
             self._in_use = self._in_use and bool(faults)
         if not self._in_use:  # also when taking it into use failed half-way: the next tick goes on
             await self.use()
+            for warning in (each for org in self._book.orgs() for each in self._book.current(org).warnings):
+                log.warning("policy.warned", warning=str(warning))
             log.info("policy.reloaded", orgs=list(self._book.orgs()))
 
     def _versions(self) -> dict[str, str]:

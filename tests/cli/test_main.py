@@ -137,8 +137,17 @@ def test_a_sound_configuration_is_summed_up(desk: Desk) -> None:
     assert done.exit_code == 0
     assert "no faults: acme: version" in done.stdout
     assert "1 rule, 1 tool, 1 person, 0 channels" in done.stdout
+    assert "warning" not in done.output
     desk.config.write_text(PLAIN.replace("default: ask", "default: maybe"))
     assert desk("config", "check").stderr.splitlines()[-1] == "1 fault"
+
+
+def test_a_pattern_that_stands_for_no_tool_is_told_and_is_no_fault(desk: Desk) -> None:
+    desk.config.write_text(PLAIN.replace("rules:\n", 'rules:\n  - {id: odd, tools: ["pya*"], then: deny}\n', 1))
+    done = desk("config", "check")
+    assert done.exit_code == 0
+    assert '"pya*" stands for no tool of this file; did you mean one such as "pay"?' in done.stderr
+    assert "no faults: acme: version" in done.stdout
 
 
 @requirement("S-57")

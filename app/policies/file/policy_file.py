@@ -25,6 +25,7 @@ from app.domain.text.language import Language
 from app.policies.asking.asking_section import read_ask, require_ask
 from app.policies.asking.glass_section import read_glass
 from app.policies.asking.rule_section import read_rules, refuse_unprovable
+from app.policies.asking.stray_patterns import stray_patterns
 from app.policies.marks.empty_keys import POLICY, refuse_empty
 from app.policies.marks.entries import read_entry
 from app.policies.marks.faults import Fault, PolicyFaultsError, near
@@ -76,7 +77,7 @@ class LoadedPolicy(Struct, frozen=True, kw_only=True):
     """A file that was accepted: its policy, the settings of its channels (with secrets) by name, and its text.
 
     `hooks` are in the order of the file, those of single agents after the others. An agent that `agents` does not
-    have has the defaults of `AgentSettings`.
+    have has the defaults of `AgentSettings`. `warnings` are of what is no fault, and probably not what was meant.
     """
 
     policy: Policy
@@ -86,6 +87,7 @@ class LoadedPolicy(Struct, frozen=True, kw_only=True):
     agents: Mapping[str, AgentSettings] = field(default_factory=dict[str, AgentSettings])
     webhooks: tuple[Webhook, ...] = ()
     providers: tuple[Provider, ...] = ()
+    warnings: tuple[Fault, ...] = ()
 
     def staffed(self, staff: Staff, managers: Mapping[str, Told] | None = None) -> LoadedPolicy:
         """Return the same file with the platforms' groups, and their directories' managers, as they were last told."""
@@ -232,6 +234,7 @@ def _load(
         agents=agents,
         webhooks=webhooks,
         providers=providers,
+        warnings=tuple(stray_patterns(marked, rules, around)),
     )
 
 

@@ -59,7 +59,8 @@ class AtStart:
 
         `port` is the one that the gateway listens on.
         """
-        policy = self._book.current(org).policy
+        loaded = self._book.current(org)
+        policy = loaded.policy
 
         def read(tx: Tx) -> tuple[datetime, list[ApiKey], dict[str, set[str]]]:
             active = {
@@ -90,11 +91,12 @@ class AtStart:
             for each in channels
             if each.why
         ]
+        odd = [_warning(f"{org}: line {each.line}: {each.message}", each.hint or "") for each in loaded.warnings]
         astray = [] if port is None else port_warnings(policy, port)
         return OrgAtStart(
             policy=policy,
             channels=channels,
-            warnings=(*astray, *silent, *warnings_at_start(policy, live, active=known)),
+            warnings=(*odd, *astray, *silent, *warnings_at_start(policy, live, active=known)),
         )
 
 
