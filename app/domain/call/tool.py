@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 MISSING = "?"
 LONGEST_TITLE = 200
-_PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
+PLACE = re.compile(r"\{([^\W\d][\w.-]*)\}")
+"""A field of a title: an argument's name, in the letters of any script, or a path of such."""
 _LONGEST_RULE = 120  # characters of a schema's keyword that are worth repeating to the caller
 
 
@@ -69,7 +70,7 @@ class Tool:
 
 def title_fields(template: str) -> tuple[str, ...]:
     """Return the fields that a title names."""
-    return tuple(_PLACE.findall(template))
+    return tuple(PLACE.findall(template))
 
 
 def title_for(tool: Tool, arguments: Mapping[str, JsonValue], language: str | None = None) -> str:
@@ -90,7 +91,7 @@ def title_for(tool: Tool, arguments: Mapping[str, JsonValue], language: str | No
         money = place[1] in tool.money
         return ", ".join((money and money_text(value)) or text_of(value) for value in values) if values else MISSING
 
-    return _PLACE.sub(shown, template)
+    return PLACE.sub(shown, template)
 
 
 def title_line(tool: Tool, arguments: Mapping[str, JsonValue], language: str | None = None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from app.domain.call.schema import schema_fault
-from app.domain.call.tool import Tool, title_fields
+from app.domain.call.tool import PLACE, Tool, title_fields
 from app.domain.text.language import Language
 from app.policies.marks.entries import read_entry, section
 from app.policies.marks.faults import near
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[^\s*]{1,200}")
 _LANGUAGES = tuple(language.value for language in Language)
 _SECRET = re.compile(r"secret|token|password|passwd|authorization|api_?key|credential", re.IGNORECASE)
-_PLACES = re.compile(r"\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 
 
 def read_presets(marked: MarkedYaml, names: Sequence[str]) -> tuple[Preset, ...]:
@@ -127,7 +126,7 @@ def _refuse_secret_results(marked: MarkedYaml, path: Path, tool: Tool) -> None:
 
 
 def _refuse_title(marked: MarkedYaml, path: Path, title: str, tool: Tool) -> None:
-    if re.search(r"[{}]", _PLACES.sub("", title)):
+    if re.search(r"[{}]", PLACE.sub("", title)):
         marked.report(path, "has a brace that is no field", "fields are written {payee} or {payee.name}")
     for field in title_fields(title):
         if tool.hides(field):

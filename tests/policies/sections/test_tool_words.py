@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from app.domain.call.tool import title_fields, title_for
 from app.domain.identity.seals import Seals
 from app.domain.text.language import Language
 from app.policies.file.policy_file import LoadedPolicy, load_policy
@@ -75,3 +76,14 @@ def test_words_that_would_mislead_are_refused(old: str, new: str, why: str) -> N
     with pytest.raises(PolicyFaultsError) as refused:
         load(FILE.replace(old, new))
     assert why in str(refused.value)
+
+
+def test_a_title_names_arguments_in_the_letters_of_any_script() -> None:
+    text = (
+        'org: acme\ndefault: deny\ntools: {pay: {title: "支付 {金额} 给 {收款方.名称}", money: [金额], pin: [金额]}}\n'
+    )
+    tool = load(text).policy.tools["pay"]
+    assert title_fields(tool.title or "") == ("金额", "收款方.名称")
+    assert title_for(tool, {"金额": 80000, "收款方": {"名称": "Acme"}}) == "支付 80,000 给 Acme"
+    with pytest.raises(PolicyFaultsError, match='shows "账号", which is sensitive'):
+        load('org: acme\ndefault: deny\ntools: {pay: {title: "支付 {账号}", sensitive: [账号]}}\n')
