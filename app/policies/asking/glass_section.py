@@ -14,7 +14,8 @@ from app.policies.asking.standing_section import refuse_disproportion
 from app.policies.marks.entries import read_entry
 from app.policies.marks.faults import near
 from app.policies.marks.spans import span_within
-from app.policies.models.file_models import Name, Pattern, Sums
+from app.policies.models.amount_models import Sums
+from app.policies.models.file_models import Name, Pattern
 
 if TYPE_CHECKING:
     from app.domain.rules.rule import Asking

@@ -13,7 +13,6 @@ from app.policies.asking.asking_section import (
     refuse_asking_keys,
     refuse_unmet,
 )
-from app.policies.asking.tier_order import laxer_in
 from app.policies.marks.entries import read_entry
 from app.policies.models.file_models import RuleEntry, TierEntry
 
@@ -119,6 +118,8 @@ def _refuse_laxer(marked: MarkedYaml, path: Path, at: int, tiers: Sequence[Tier]
     higher, lower = tiers[at], tiers[at - 1]
     if not (higher.then is lower.then is Then.ASK) or higher.asking is None or lower.asking is None:
         return
+    from app.policies.asking.tier_order import laxer_in
+
     for key, why in laxer_in(higher.asking, lower.asking):
         place = (*path, key) if (*path, key) in marked.marks else path
         what = f"{key} of tier {at + 1} is laxer than that of tier {at}, which is for less: {why}"

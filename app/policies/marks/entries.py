@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from app.policies.marks.faults import near
+from app.policies.marks.name_words import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,5 +102,5 @@ def _explain(error: ErrorDetails, path: Path, model: type[BaseModel]) -> tuple[P
             said = error["msg"].replace("List should", "should").replace(" after validation", "")
             return (*path, *loc), said, None
         case _:
-            said = error["msg"].removeprefix("Value error, ").replace("Input should", "should")
+            said = in_words(error["msg"]).removeprefix("Value error, ").replace("Input should", "should")
             return (*path, *loc), said, None

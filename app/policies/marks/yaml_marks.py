@@ -89,7 +89,9 @@ def read_yaml(text: str, *, file: str, most: int | None = None) -> MarkedYaml:
     except _RefusedYamlError as error:
         marked.faults.append(_fault(file, error.mark, error.why))
     except yaml.MarkedYAMLError as error:
-        marked.faults.append(_fault(file, error.problem_mark or error.context_mark, f"not YAML: {error.problem}"))
+        marked.faults.append(_fault(file, error.problem_mark or error.context_mark, _not_yaml(error)))
+    except yaml.reader.ReaderError as error:
+        marked.faults.append(_of_character(file, text, error))
     except yaml.YAMLError as error:
         marked.faults.append(_fault(file, None, f"not YAML: {type(error).__name__}"))
     except RecursionError:
@@ -97,6 +99,27 @@ def read_yaml(text: str, *, file: str, most: int | None = None) -> MarkedYaml:
     else:
         return replace(marked, value=value, most=most)
     return marked
+
+
+def _not_yaml(error: yaml.MarkedYAMLError) -> str:
+    if "'\\t'" in str(error.problem):
+        return "not YAML: a tab stands where only spaces may: indent with spaces"
+    return f"not YAML: {error.problem}"
+
+
+def _of_character(file: str, text: str, error: yaml.reader.ReaderError) -> Fault:
+    """Name a character that no text may have, at its place."""
+    before = text[: error.position]
+    code = error.character if isinstance(error.character, int) else ord(error.character)
+    what = "the NUL byte" if not code else "a character that no YAML may have"
+    return Fault(
+        file=file,
+        line=before.count("\n") + 1,
+        column=len(before) - before.rfind("\n"),
+        path="",
+        message=f"not YAML: {what} (U+{code:04X}) stands here",
+        hint="take it out: an editor that shows control characters finds it",
+    )
 
 
 class _RefusedYamlError(Exception):

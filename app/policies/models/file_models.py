@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
-from decimal import Decimal
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, SecretStr, Tag
 
-from app.domain.money.payment import FINEST, LARGEST
 from app.domain.people.assurance import Assurance
 from app.domain.request.request import Risk
+from app.policies.marks.name_words import (
+    ACCOUNT,
+    DOMAIN,
+    FIELD_PATH,
+    ID,
+    LABEL,
+    NAME,
+    ORG,
+    PATTERN,
+    PLATFORM_ID,
+)
 from app.policies.marks.spans import span_within
+from app.policies.models.amount_models import Limit, Sums
 
 _DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_CURRENCY = re.compile(r"[A-Z]{3}")
-_AMOUNT = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,8})?")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _HOOK_TIMEOUT = re.compile(r"([1-9][0-9]{0,5})(ms|s|m|h)")
 _URL = re.compile(
@@ -64,32 +72,12 @@ def parse_command(value: object) -> str | tuple[str, ...]:
     return texts if isinstance(value, list) else texts[0]
 
 
-def parse_limit(value: object) -> dict[str, Decimal]:
-    """Turn ``{CNY: 200000}`` or ``"200000 CNY"`` into exact amounts by currency. Raises ValueError."""
-    if isinstance(value, str):
-        amount, _, currency = value.partition(" ")
-        value = {currency: amount}
-    pairs = cast("dict[object, object]", value) if isinstance(value, dict) else {}
-    limits: dict[str, Decimal] = {}
-    for currency, amount in pairs.items():
-        text = str(amount) if type(amount) is int else amount
-        if not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
-            raise ValueError("must name its currency by three capital letters, such as {CNY: 200000}")
-        if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
-            raise ValueError('must be exact: a whole number, or a decimal text such as "1500.50"')
-        limits[currency] = Decimal(text)
-    if not limits:
-        raise ValueError('must be a limit such as {CNY: 200000} or "200000 CNY"')
-    return limits
-
-
-def parse_sums(value: object) -> dict[str, Decimal]:
-    """Turn the same into amounts that sums of payments can be held against. Raises ValueError."""
-    sums = parse_limit(value)
-    for amount in sums.values():
-        if amount >= LARGEST or amount != round(amount, FINEST):
-            raise ValueError(f"must be below {LARGEST:,}, with {FINEST} decimals at most: payments are")
-    return sums
+def parse_when(value: object) -> object:
+    """Take a condition, which is a text. Raises ValueError."""
+    if isinstance(value, bool):
+        mend = "leave it out if the rule is meant for every call" if value else "take the rule out if it is for no call"
+        raise ValueError(f"must be a condition such as args.n < 5: {mend}")  # noqa: TRY004 - what a model takes for a fault
+    return value
 
 
 def parse_day(value: object) -> date:
@@ -143,14 +131,12 @@ Fraction = Annotated[float, BeforeValidator(parse_fraction)]
 Command = Annotated[str | tuple[str, ...], BeforeValidator(parse_command)]
 HookTimeout = Annotated[float, BeforeValidator(parse_hook_timeout)]
 Url = Annotated[str, BeforeValidator(parse_url)]
-Limit = Annotated[dict[str, Decimal], BeforeValidator(parse_limit)]
-Sums = Annotated[dict[str, Decimal], BeforeValidator(parse_sums)]
 Day = Annotated[date, BeforeValidator(parse_day)]
-Name = Annotated[str, Field(pattern=r"^[^\s*]{1,200}$")]
-Pattern = Annotated[str, Field(pattern=r"^\S{1,200}$")]
-FieldPath = Annotated[str, Field(pattern=r"^[^\s.]+(\.[^\s.]+)*$", max_length=200)]
+Name = Annotated[str, Field(pattern=NAME)]
+Pattern = Annotated[str, Field(pattern=PATTERN)]
+FieldPath = Annotated[str, Field(pattern=FIELD_PATH, max_length=200)]
 Title = Annotated[str, Field(min_length=1, max_length=300)]
-Label = Annotated[str, Field(pattern=r"^\S([^\n]{0,38}\S)?$")]
+Label = Annotated[str, Field(pattern=LABEL)]
 Answer = Literal["allow", "deny", "ask"]
 _ByLanguage = Discriminator(lambda value: "[languages]" if isinstance(value, dict) else "[text]")
 Reason = Annotated[str, Field(min_length=1, max_length=500)]
@@ -164,7 +150,7 @@ Labels = Annotated[
 
 _ByShape = Discriminator(lambda value: "[list]" if isinstance(value, list) else "[word]")
 Members = Annotated[Annotated[list[str], Tag("[list]")] | Annotated[Literal["verified"], Tag("[word]")], _ByShape]
-Domain = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$")]
+Domain = Annotated[str, Field(pattern=DOMAIN)]
 
 
 Reasons = Annotated[
@@ -272,10 +258,10 @@ class TierEntry(OwnAskEntry):
 class RuleEntry(OwnAskEntry):
     """One rule. It has either `then` or `tiers`."""
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    id: Annotated[str, Field(pattern=ID)]
     tools: list[Pattern] = Field(min_length=1)
     agents: list[Pattern] | None = Field(default=None, min_length=1)
-    when: str | None = Field(default=None, min_length=1, max_length=4000)
+    when: Annotated[str | None, BeforeValidator(parse_when)] = Field(default=None, min_length=1, max_length=4000)
     then: Annotated[Answer, Field()] | None = None  # as the bare union it would be typing's own one of `on_error`
     tiers: list[Any] | None = Field(default=None, min_length=2, max_length=10)
     reason: Reasons | None = None
@@ -325,7 +311,7 @@ class HookEntry(_Entry):
     priority: int | None = Field(default=None, ge=-1000, le=1000)
     timeout: HookTimeout | None = None
     on_error: Literal["deny", "ask", "allow"] | None = None
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] | None = None
+    id: Annotated[str, Field(pattern=ID)] | None = None
 
 
 class AgentEntry(_Entry):
@@ -348,7 +334,7 @@ class PersonEntry(BaseModel):
     """One person; further keys are channel kinds with the person's account id there."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, defer_build=True)
-    __pydantic_extra__: dict[str, Annotated[str, Field(pattern=r"^[A-Za-z0-9_:@.-]{2,128}$")]]  # pyright: ignore[reportIncompatibleVariableOverride]  pydantic's own way
+    __pydantic_extra__: dict[str, Annotated[str, Field(pattern=ACCOUNT)]]  # pyright: ignore[reportIncompatibleVariableOverride]  pydantic's own way
 
     name: str = Field(default="", max_length=200)
     limit: Limit | None = None
@@ -364,8 +350,8 @@ class GroupEntry(_Entry):
     members: Members | None = None
     domains: list[Domain] | None = Field(default=None, min_length=1, max_length=20)
     channel: Name | None = None
-    group: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")] | None = None
-    department: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")] | None = None
+    group: Annotated[str, Field(pattern=PLATFORM_ID)] | None = None
+    department: Annotated[str, Field(pattern=PLATFORM_ID)] | None = None
 
 
 class CalendarEntry(_Entry):
@@ -380,7 +366,7 @@ class CalendarEntry(_Entry):
 class HeadEntry(_Entry):
     """The scalars at the top of the file."""
 
-    org: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+    org: Annotated[str, Field(pattern=ORG)]
     language: Literal["en", "zh"] = "en"
     default: Answer
     unknown_tools: Literal["rules", "deny", "refuse"] = "rules"

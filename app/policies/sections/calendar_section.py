@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, timedelta
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from app.domain.people.working_time import WorkingTime
 from app.policies.marks.entries import read_entry
-from app.policies.marks.faults import near
 from app.policies.models.file_models import CalendarEntry
 
 if TYPE_CHECKING:
@@ -32,7 +31,9 @@ def read_zone(marked: MarkedYaml, path: Path, name: str | None) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError):
-        marked.report(path, f'unknown time zone "{name}"', near(name, available_timezones(), what="time zones"))
+        from app.policies.sections.zone_hints import zone_hint
+
+        marked.report(path, f'unknown time zone "{name}"', zone_hint(name))
         return UTC
 
 

@@ -12,9 +12,11 @@ from app.domain.request.caution import CautionKind
 from app.domain.rules.spending import Budget, PaymentTerms, Per
 from app.policies.marks.entries import read_entry
 from app.policies.marks.faults import near
+from app.policies.marks.name_words import ID
 from app.policies.marks.spans import span_within
 from app.policies.marks.surroundings import CALENDAR
-from app.policies.models.file_models import Pattern, Sums
+from app.policies.models.amount_models import Sums
+from app.policies.models.file_models import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +47,7 @@ class BudgetEntry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    id: Annotated[str, Field(pattern=ID)]
     per: Annotated[Per, Field(strict=False)]
     within: Annotated[timedelta, BeforeValidator(span_within(timedelta(minutes=1), _LONGEST, "from 1m to 366d"))]
     limit: Sums | None = None

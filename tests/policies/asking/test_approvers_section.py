@@ -104,7 +104,7 @@ def test_an_absence_names_who_acts_on_which_days() -> None:
         ("allow_owner: true}, {of: [finance]}]", "allow_alone: true}]\n    assurance: L3",
          "16: rules[0].assurance: allow_alone takes one stage that needs one person"),
         ('"1500.50"', "1500.50", "4: people.wang@acme.example.limit: must be exact: a whole number, or a decimal text"),
-        ('"1500.50"', "-1", "4: people.wang@acme.example.limit: must be exact"),
+        ('"1500.50"', "-1", "4: people.wang@acme.example.limit: is below 0"),
         ('"1500.50"', "true", "4: people.wang@acme.example.limit: must be exact"),
         ("USD:", "usd:", "4: people.wang@acme.example.limit: must name its currency by three capital letters"),
         ('"200000 CNY"', '"200000"', "5: people.chen@acme.example.limit: must name its currency"),

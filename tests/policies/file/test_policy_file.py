@@ -198,7 +198,7 @@ def test_yes_no_on_and_dates_are_texts() -> None:
          "8: people.ｗang@acme.example: is written with characters that only look like plain ones"),
         ("  chen@acme.example:\n", "  chen@acme.example: {slack: U0WANG}\n",
          "7: people.chen@acme.example.slack: is the account of Wang@acme.example already"),
-        ("slack: U0WANG", 'slack: "Wang Fang"', "6: people.Wang@acme.example.slack: String should match pattern"),
+        ("slack: U0WANG", 'slack: "Wang Fang"', "6: people.Wang@acme.example.slack: must be an account's id there"),
         # who is asked
         ("  finance: [wang@acme.example, chen@acme.example]\n", "  finance: []\n", "9: groups.finance: has no members"),
         ("  finance: [wang@acme.example, chen@acme.example]\n", "  finance:\n", "9: groups.finance: is empty; "),

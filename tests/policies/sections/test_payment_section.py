@@ -162,7 +162,7 @@ def test_both_can_be_switched_off() -> None:
          '9: tools.pay.payment.payee: "currency" is the currency already'),
         ("payment: {amount: amount,", "payment: {amount: amount, minor_units: perhaps,",
          "9: tools.pay.payment.minor_units: should be a valid boolean"),
-        ("payment: {amount: amount,", "payment: {amount: .,", "9: tools.pay.payment.amount: String should match"),
+        ("payment: {amount: amount,", "payment: {amount: .,", "9: tools.pay.payment.amount: must be an"),
         # never a float
         ("        amount: {type: string}", "        amount: {type: number}",
          '9: tools.pay.payment.amount: the schema has "amount" as a number, which may be a float; write string or int'),
@@ -200,7 +200,7 @@ def test_both_can_be_switched_off() -> None:
         ('calendar: {work: {mon-fri: "09:00-18:00"}}\n', "",
          '39: payments.step_up[1]: "off_hours" means nothing without a "calendar"; add: calendar: '),
         ("id: rate", "id: agent-day", '44: payments.budgets[2].id: the id "agent-day" again (first on line 42)'),
-        ("id: rate", 'id: "the rate"', "44: payments.budgets[2].id: String should match"),
+        ("id: rate", 'id: "the rate"', "44: payments.budgets[2].id: must be of letters"),
         ("per: org", "per: world", "44: payments.budgets[2].per: should be 'agent', 'owner', 'payee' or 'org'"),
         ("within: 1m, count: 3,", "within: 1m,",
          '44: payments.budgets[2]: has neither "limit" nor "count": nothing would ever be above it'),
