@@ -31,11 +31,13 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from assent.client.errors import CallRefusedError, ClaimRefusedError, GatewayAwayError, GatewayError, NotEntitledError
+from assent.client.errors import ClaimRefusedError, GatewayError, NotEntitledError
 from assent.client.models import EXECUTORS, OutcomeStatus, Request, State, Taken
 from assent.executor.carried import Carried, NotRun, Outcome, carried_of
 from assent.executor.epoch import Epoch
-from assent.executor.outcomes import UNCERTAIN, looked_up, said_of
+from assent.executor.later import Later
+from assent.executor.outcomes import UNCERTAIN, looked_up
+from assent.executor.reporting import reported
 from assent.executor.tools import KEY_SECONDS, Tool, ToolFailed, ToolOutcome, ToolSucceeded, ToolUnknown
 from assent.gate.aftermath import ToolElsewhere, UnknownOutcomeError
 from assent.gate.outcomes import NOT_RUN
@@ -62,9 +64,7 @@ __all__ = [
 _log = logging.getLogger("assent")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _MARGIN = 2.0  # seconds of a lease that are not used: the gateway tells its time in whole seconds
-_REPORTING = 3600.0  # seconds for which an outcome is tried to be reported while the gateway is away
 _MOST_HELD = 100
-_LONGEST_PAUSE = 60.0
 _WRONG_KEY = "An executor needs a key of its own: assent keys create --scope executor --tool … --label …"
 _NOT_ENFORCED = "{tool} is not `enforced: true` in assent.yaml: the agent that asks runs it itself"
 
@@ -93,13 +93,12 @@ class Executor:
         self._gateway = gateway
         self._name = name
         self._run = gateway.pace.new_id("run")
-        self._look_every = look_every
         self._tools: dict[str, Tool] = {}
         self._slots = anyio.Semaphore(at_once)
         self._begun: set[str] = set()  # requests whose tool this process has called: never again, whatever is read
         self._under_way: set[str] = set()
         self._attended: set[str] = set()
-        self._again: dict[str, tuple[int, float]] = {}  # how often a request was tried in vain, and when the next is
+        self._later = Later(look_every, gateway.pace.monotonic)
         self._held: set[anyio.CancelScope] = set()
         self._reserving: dict[str, anyio.CancelScope] = {}  # waits that take the approval at once, with a slot each
         self._stopping = anyio.Event()
@@ -148,11 +147,12 @@ class Executor:
                 except GatewayError as error:
                     _log.warning("executor %s cannot see its requests: %s", self._name, error)
                     standing, attempt = [], attempt + 1
-                self._forget(standing)
+                if standing:
+                    self._later.keep({request.id for request in standing})
                 for request in filter(self._takes_up, standing):
                     self._attended.add(request.id)
                     group.start_soon(self._attend, request)
-                with anyio.move_on_after(min(_LONGEST_PAUSE, self._look_every * 2 ** min(attempt, 8))):
+                with anyio.move_on_after(self._later.pause(attempt)):
                     await self._stopping.wait()
 
     async def once(self) -> list[Carried]:
@@ -231,34 +231,16 @@ class Executor:
             return ToolFailed(error="did not run: the time in which it had to run was over")
         try:
             return await tool.call(claimed.arguments, claimed.grant_id, within=min(tool.timeout, lease - _MARGIN))
+        except Exception as error:  # noqa: BLE001 - an error that cannot even be read, or a fault of ours
+            _log.error("request %s: how %s ended could not be read", request.id, request.tool)  # nor be logged
+            return ToolUnknown(why=f"how it ended could not be read ({type(error).__name__})")
         except BaseException:  # cancelled, or the process ends: nobody knows how far it came
             with anyio.move_on_after(LAST_REPORT, shield=True):
                 await self._report(claimed, ToolUnknown(why="the executor was stopped in the middle of it"))
             raise
 
     async def _report(self, claimed: Claimed, outcome: ToolOutcome) -> Request | None:
-        """Report an outcome, also through a long absence of the gateway; None where that was in vain."""
-        told = said_of(outcome)
-        until = self._gateway.pace.monotonic() + _REPORTING
-        while True:
-            try:
-                return await self._gateway.report(
-                    claimed.request_id,
-                    claimed.claim_id,
-                    told.status,
-                    result=told.result,
-                    error=told.error,
-                    elsewhere=told.elsewhere,
-                )
-            except CallRefusedError:  # the value was not to the gateway's taste; the outcome matters more
-                if told.simpler is None:
-                    return None
-                told = told.simpler
-            except GatewayError as fault:
-                away = isinstance(fault, GatewayAwayError)
-                _log.warning("request %s: its outcome could not be reported: %s", claimed.request_id, fault)
-                if not away or self._stopping.is_set() or self._gateway.pace.monotonic() >= until:
-                    return None
+        return await reported(self._gateway, claimed, outcome, stops=self._stopping.is_set)
 
     async def _looked_up(self, request: Request, tool: Tool) -> Outcome:
         """Settle what this executor's name claimed, by what the tool knows of it."""
@@ -273,10 +255,13 @@ class Executor:
         try:
             carried = await self._seen_through(request)
             if carried is not None and isinstance(carried.outcome, NotRun | ToolUnknown | ToolElsewhere):
-                self._put_off(request.id)
+                self._later.put_off(request.id)
         except GatewayError as error:
             _log.warning("request %s cannot be waited for: %s", request.id, error)
-            self._put_off(request.id)
+            self._later.put_off(request.id)
+        except Exception:  # noqa: BLE001 - a fault of ours, in one request: the others go on
+            _log.exception("request %s was not seen through", request.id)
+            self._later.put_off(request.id)
         finally:
             self._attended.discard(request.id)
 
@@ -354,7 +339,7 @@ class Executor:
         return request
 
     def _takes_up(self, request: Request) -> bool:
-        return self._wants(request) and self._is_due(request) and not self._stopping.is_set()
+        return self._wants(request) and self._later.is_due(request.id) and not self._stopping.is_set()
 
     def _wants(self, request: Request) -> bool:
         if not request.enforced or request.tool not in self._tools or request.id in self._attended:
@@ -368,19 +353,6 @@ class Executor:
                 return self._is_named(request)
             case _:
                 return self._claimed_in_vain(request)
-
-    def _is_due(self, request: Request) -> bool:
-        return self._again.get(request.id, (0, 0.0))[1] <= self._gateway.pace.monotonic()
-
-    def _put_off(self, request_id: str) -> None:
-        tried = self._again.get(request_id, (0, 0.0))[0]
-        pause = min(_LONGEST_PAUSE, self._look_every * 2 ** min(tried, 8))
-        self._again[request_id] = tried + 1, self._gateway.pace.monotonic() + pause
-
-    def _forget(self, standing: list[Request]) -> None:
-        if standing:
-            still = {request.id for request in standing}
-            self._again = {name: entry for name, entry in self._again.items() if name in still}
 
     def _claim_id(self, request_id: str) -> str:
         return f"{EXECUTORS}{self._name}.{request_id}.{self._run}"

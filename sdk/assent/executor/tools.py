@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import anyio
-import anyio.to_thread
-
+from assent.executor.walled import CutShortError, called
 from assent.gate.aftermath import ToolElsewhere, may_have_run
 from assent.gate.permission import describe, granted
 from assent.hooks.ready.redact import redact
@@ -89,17 +87,17 @@ class Tool:
             raise TypeError(f"the function of {name} has to take '{KEY_PARAMETER}' and hand it on to what it calls")
 
     async def call(self, arguments: Json, key: str, *, within: float) -> ToolOutcome:
-        """Call it once, for at most so many seconds. Raises nothing but what ends the process."""
+        """Call it once, for at most so many seconds. Raises nothing but what ends whoever calls this."""
         try:
             bound = partial(self._run, **arguments, **{KEY_PARAMETER: key})  # a key among the arguments is refused here
             self._signature.bind(**bound.keywords)
         except TypeError as error:
             return ToolFailed(error=scrubbed(f"did not run: its arguments are not what the function takes ({error})"))
-        try:
-            with anyio.fail_after(within), granted(key):
-                result = await _called(bound)
-        except Exception as error:  # noqa: BLE001 - the tool's own, whatever it is; it becomes the outcome
-            return await self._after(error, key, within)
+        with granted(key):
+            ended = await called(bound, within=within)
+        if ended.error is not None:
+            return await self._after(ended.error, key, within)
+        result = ended.result
         said = isinstance(result, ToolSucceeded | ToolFailed | ToolUnknown | ToolElsewhere)
         return readable(result) if said else ToolSucceeded(result=result)
 
@@ -107,6 +105,9 @@ class Tool:
         """Say what an error means: it may have come before the deed or behind it."""
         if isinstance(error, ToolElsewhere):
             return readable(error)
+        if isinstance(error, CutShortError):
+            _log.error("%s: %s; this executor goes on", self.name, error)
+            return ToolUnknown(why=str(error))
         if may_have_run(error):
             late = f"no answer within {within:g} s" if type(error) is TimeoutError and not str(error) else None
             return ToolUnknown(why=late or scrubbed(describe(error)))
@@ -142,26 +143,16 @@ class Tool:
     async def _asked(self, lookup: Callable[[str], Any] | None, of: str) -> Found | None:
         if lookup is None:
             return None
-        try:
-            with anyio.fail_after(LOOKUP_SECONDS):
-                found = await _called(partial(lookup, of))
-        except ToolElsewhere as waits:
-            found = waits
+        ended = await called(partial(lookup, of), within=LOOKUP_SECONDS)
+        if ended.error is not None and not isinstance(ended.error, ToolElsewhere):
+            raise ended.error
+        found: Any = ended.error or ended.result
         if isinstance(found, ToolElsewhere):
             return found if found.place else None
         if found is not None and not isinstance(found, ToolSucceeded | ToolFailed):
             _log.warning("a lookup of %s has to return ToolSucceeded, ToolFailed, ToolElsewhere or None", self.name)
             return None
         return found
-
-
-async def _called(function: partial[Any]) -> Any:
-    """Call it: asynchronous on the loop, everything else on a thread, which is left behind when its time is over."""
-    inner: Any = function.func
-    if inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None)):  # noqa: B004
-        return await function()
-    found = await anyio.to_thread.run_sync(function, abandon_on_cancel=True)
-    return await found if inspect.isawaitable(found) else found
 
 
 def readable(outcome: ToolOutcome) -> ToolOutcome:
