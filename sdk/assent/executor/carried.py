@@ -16,7 +16,8 @@ _log = logging.getLogger("assent")
 class NotRun:
     """The tool was not called.
 
-    `code` is the gateway's, or `not_approved`, `not_enforced`, `no_tool`, `under_way`, `not_mine`, `wrong_key`.
+    `code` is the gateway's, or `not_approved`, `not_enforced`, `no_tool`, `under_way`, `not_mine`, `wrong_key`,
+    `state_file`.
     """
 
     code: str

@@ -24,23 +24,63 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 
+class StateFileError(Exception):
+    """The state file cannot be used. `unread`: it is not even known what others have seen of restores."""
+
+    def __init__(self, file: Path, fault: OSError | ValueError, *, unread: bool = True) -> None:
+        said = fault.strerror if isinstance(fault, OSError) else None
+        super().__init__(f"the state file {file} cannot be read and written: {said or fault}")
+        self.unread = unread
+
+
 class Epoch:
     """The highest number seen, in memory, and in a file if one is given.
 
-    Raises `ValueError` for a file that holds something else: it may be the wrong one.
+    Raises `ValueError` for a file that holds something else, since it may be the wrong one, or that cannot be written.
     """
 
     def __init__(self, state_file: str | Path | None) -> None:
         self._file = Path(state_file) if state_file is not None else None
-        self._highest = self._read(self._file) if self._file is not None else 0
+        self._highest = 0
+        self._proven = False  # whether the number was written since anything went wrong
         self._turn = anyio.Lock()
+        if self._file is not None:
+            try:
+                self._highest = self._read(self._file)
+                self._try(self._file)
+            except OSError as fault:
+                raise ValueError(str(StateFileError(self._file, fault))) from fault
+
+    async def fault(self) -> StateFileError | None:
+        """Say what is wrong with the file now, before anything is claimed: a claim that cannot run is spent.
+
+        The first time, and after a fault, the number itself is written; otherwise something small beside it.
+        """
+        if self._file is None:
+            return None
+        async with self._turn:
+            try:
+                look = self._try if self._proven else self._rewrite
+                await anyio.to_thread.run_sync(look, self._file, self._highest)
+            except (OSError, ValueError) as fault:
+                self._proven = False
+                return StateFileError(self._file, fault)
+            self._proven = True
+            return None
 
     async def holds(self, epoch: int) -> bool:
-        """Say whether a claim of this epoch may run; a higher one is on the disk before anything runs for it."""
+        """Say whether a claim of this epoch may run; a higher one is on the disk before anything runs for it.
+
+        Raises `StateFileError`.
+        """
         async with self._turn:
             self._highest = max(epoch, self._highest)
             if self._file is not None:
-                self._highest = await anyio.to_thread.run_sync(self._grown, self._file, self._highest)
+                try:
+                    self._highest = await anyio.to_thread.run_sync(self._grown, self._file, self._highest)
+                except StateFileError:
+                    self._proven = False
+                    raise
             return epoch == self._highest
 
     def told(self, epoch: int) -> str:
@@ -50,13 +90,34 @@ class Epoch:
     @classmethod
     def _grown(cls, file: Path, seen: int) -> int:
         """Put what was seen into the file, unless somebody has seen more; return the larger."""
-        if (known := cls._read(file)) >= seen:
+        try:
+            known = cls._read(file)
+        except (OSError, ValueError) as fault:
+            raise StateFileError(file, fault) from fault
+        if known >= seen:
             return known
+        try:
+            return cls._rewrite(file, seen)
+        except (OSError, ValueError) as fault:
+            raise StateFileError(file, fault, unread=False) from fault
+
+    @classmethod
+    def _rewrite(cls, file: Path, seen: int) -> int:
         with _alone(file):
             known = cls._read(file)  # anew: who held the lock may have written it
-            if seen > known:
-                cls._write(file, seen)
+            cls._write(file, max(seen, known))
         return max(seen, known)
+
+    @classmethod
+    def _try(cls, file: Path, _: int = 0) -> None:
+        """See whether the file can be read, and whether one can be written in its place."""
+        cls._read(file)
+        beside = file.with_name(f"{file.name}.{os.getpid()}.try")
+        try:
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as out:
+                out.write("0\n")
+        finally:
+            beside.unlink(missing_ok=True)
 
     @staticmethod
     def _read(file: Path) -> int:

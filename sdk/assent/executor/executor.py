@@ -34,7 +34,7 @@ import anyio
 from assent.client.errors import ClaimRefusedError, GatewayError, NotEntitledError
 from assent.client.models import EXECUTORS, OutcomeStatus, Request, State, Taken
 from assent.executor.carried import Carried, NotRun, Outcome, carried_of
-from assent.executor.epoch import Epoch
+from assent.executor.epoch import Epoch, StateFileError
 from assent.executor.later import Later
 from assent.executor.outcomes import UNCERTAIN, looked_up
 from assent.executor.reporting import reported
@@ -66,6 +66,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _MARGIN = 2.0  # seconds of a lease that are not used: the gateway tells its time in whole seconds
 _MOST_HELD = 100
 _WRONG_KEY = "An executor needs a key of its own: assent keys create --scope executor --tool … --label …"
+_MAYBE_BEFORE = "did not run now, and may have run before"
 _NOT_ENFORCED = "{tool} is not `enforced: true` in assent.yaml: the agent that asks runs it itself"
 
 
@@ -76,7 +77,8 @@ class Executor:
     work at once. `at_once` is how many tools run side by side, `look_every` how many seconds a new request may go
     unnoticed. In `state_file` it remembers how often the gateway's database was restored from a backup: a gateway that
     knows of fewer restores has an old database, in which what was paid since may stand as approved; it runs nothing
-    for it. Raises `ValueError` for a name that is no word, and for a `state_file` that is none.
+    for it, and claims nothing while the file cannot be written. Raises `ValueError` for a name that is no word, and for
+    a `state_file` that is none or cannot be written.
     """
 
     def __init__(
@@ -139,6 +141,9 @@ class Executor:
     async def work(self) -> None:
         """Serve until `stop`, or until cancelled: what runs then is reported as unknown, and looked up later."""
         attempt = 0
+        fault = await self._epoch.fault()
+        if fault is not None:
+            _log.error("executor %s claims nothing until it can: %s", self._name, fault)
         async with anyio.create_task_group() as group:
             while not self._stopping.is_set():
                 try:
@@ -194,6 +199,9 @@ class Executor:
             return NotRun(code="not_approved", why=f"the request is {request.state}")
         if request_id in self._begun or self._stopping.is_set():
             return NotRun(code="under_way", why="it was carried out here, or this executor is stopping")
+        fault = await self._epoch.fault()
+        if fault is not None:
+            return NotRun(code="state_file", why=f"{fault}; nothing is claimed until it can")
         claimed = await self._claimed(request)
         return claimed if isinstance(claimed, NotRun) else await self._run_claimed(request, claimed, tool)
 
@@ -221,10 +229,16 @@ class Executor:
         """
         if (claimed.tool, claimed.digest) != (request.tool, request.digest):
             return ToolFailed(error="did not run: the gateway gave out another call than the approved one")
-        if not await self._epoch.holds(claimed.epoch):
-            return ToolUnknown(
-                why=f"did not run now, and may have run before: this gateway has an old database "
-                f"({self._epoch.told(claimed.epoch)})"
+        try:
+            if not await self._epoch.holds(claimed.epoch):
+                return ToolUnknown(
+                    why=f"{_MAYBE_BEFORE}: this gateway has an old database ({self._epoch.told(claimed.epoch)})"
+                )
+        except StateFileError as fault:
+            return (
+                ToolUnknown(why=f"{_MAYBE_BEFORE}: {fault}")
+                if fault.unread
+                else ToolFailed(error=f"did not run: {fault}")
             )
         lease = self._gateway.seconds_to(claimed.lease_until)
         if lease is None or lease <= _MARGIN:
@@ -278,9 +292,12 @@ class Executor:
     async def _taken_when_decided(self, request: Request) -> Carried | Request | None:
         """Wait and take the approval in one call, while there is a slot in which the tool can start at once.
 
-        None: there is no slot to spare, or what is approved already needs it (`_make_room`), or `stop` ended the wait.
-        An approval that was taken in that very moment is not lost: this process claims it again by the same name.
+        None: there is no slot to spare, or what is approved already needs it (`_make_room`), or `stop` ended the wait,
+        or nothing may be claimed now. An approval that was taken in that very moment is not lost: this process claims
+        it again by the same name.
         """
+        if await self._epoch.fault() is not None:
+            return None
         try:
             self._slots.acquire_nowait()
         except anyio.WouldBlock:
