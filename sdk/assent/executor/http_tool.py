@@ -37,6 +37,7 @@ _log = logging.getLogger("assent")
 _LARGEST_ANSWER = 256 * 1024
 _REFUSAL_SECONDS = 10.0  # in which the body of an answer that is no success has to arrive
 _MAY_WAIT = frozenset({202, 402, 403})
+_NOT_SAID = "the service's answer ({}) does not say"
 _ACCEPTED, _PAYMENT_REQUIRED = 202, 402
 
 
@@ -94,21 +95,24 @@ class HttpTool:
         if waits is not None:
             return waits
         if answer.succeeded:
-            return self._understood(answer) or ToolUnknown(why=f"the service's answer ({answer.status}) does not say")
+            return self._understood(answer) or ToolUnknown(why=_NOT_SAID.format(answer.status))
         if 400 <= answer.status < 500 and answer.status not in NOT_A_REFUSAL:
             told = answer.body.decode(errors="replace")
             return ToolFailed(error=scrubbed(f"the service refused ({answer.status}): {told}"))
         return ToolUnknown(why=f"the service answered {answer.status}")
 
-    async def lookup(self, idempotency_key: str) -> Found | None:
-        """Ask what became of a key; None where the service knows none, or there is no address to ask."""
+    async def lookup(self, idempotency_key: str) -> Found | ToolUnknown | None:
+        """Ask what became of a key; None where the service knows none (404), or there is no address to ask.
+
+        A record that `read` does not understand, or not yet, is no "none": `ToolUnknown`.
+        """
         return await self._looked_up(self._lookup, "{key}", idempotency_key)
 
-    async def lookup_elsewhere(self, place: str) -> Found | None:
+    async def lookup_elsewhere(self, place: str) -> Found | ToolUnknown | None:
         """Ask what the service's people decided; None where that is not clear yet, or there is no address to ask."""
         return await self._looked_up(self._lookup_elsewhere, "{id}", place)
 
-    async def _looked_up(self, address: str | None, blank: str, of: str) -> Found | None:
+    async def _looked_up(self, address: str | None, blank: str, of: str) -> Found | ToolUnknown | None:
         if address is None:
             return None
         answer = await self._exchange("GET", address.replace(blank, quote(of, safe="")))
@@ -118,8 +122,8 @@ class HttpTool:
             raise ConnectionError(f"the service answered {answer.status}")
         waits = self._asks_people(answer)
         if waits is not None:
-            return waits if isinstance(waits, ToolElsewhere) else None
-        return self._understood(answer)
+            return waits if isinstance(waits, ToolElsewhere) else ToolUnknown(why=_NOT_SAID.format(answer.status))
+        return self._understood(answer) or ToolUnknown(why=_NOT_SAID.format(answer.status))
 
     def _asks_people(self, answer: _Answer) -> ToolOutcome | None:
         """Say whether an answer means that the service asks its own people; None: it is what its status says."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 UNCERTAIN = frozenset({State.UNKNOWN, State.PENDING_ELSEWHERE})
 """States in which the tool is asked what became of it, and never run."""
+_CLEAR = ToolSucceeded | ToolFailed | ToolElsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,18 +64,19 @@ async def looked_up(gateway: AsyncGateway, request: Request, tool: Tool) -> Tool
     """
     execution, place = request.execution, request.execution.elsewhere if request.execution else None
     key = parse_object(request.raw.get("grant"), "'grant'").get("id")
-    found: Found | None = None
+    found: Found | ToolUnknown | None = None
     evidence = f"the tool's own record under the idempotency key {key}"
     if place is not None:
         found = await tool.look_up_elsewhere(place.id)
-        evidence = f"the service's own record of {place.id}" if found is not None else evidence
-    if found is None and isinstance(key, str) and execution is not None:
+        evidence = (
+            evidence if found is None or isinstance(found, ToolUnknown) else f"the service's own record of {place.id}"
+        )
+    if (found is None or isinstance(found, ToolUnknown)) and isinstance(key, str) and execution is not None:
         ahead = gateway.seconds_to(execution.started_at)
         found = await tool.look_up(key, age=None if ahead is None else -ahead)
-    if found is None:
-        return _still(place) or ToolUnknown(
-            why="the tool has no record of it" if tool.looks_up else "the tool cannot be asked"
-        )
+    if not isinstance(found, _CLEAR):
+        none = "the tool has no record of it" if tool.looks_up else "the tool cannot be asked"
+        return _still(place) or found or ToolUnknown(why=none)
     if isinstance(found, ToolElsewhere) and place is not None:
         return _still(place) or found
     told = said_of(found)

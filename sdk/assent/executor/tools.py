@@ -28,6 +28,7 @@ KEY_PARAMETER = "idempotency_key"
 LOOKUP_SECONDS = 15.0
 KEY_SECONDS = 23 * 3600.0
 """How long a service is taken to know an idempotency key: many forget it after a day."""
+NO_ID = "the service asks its own people, under no id that could be read"
 _LONGEST_TEXT = 500
 _log = logging.getLogger("assent")
 
@@ -102,7 +103,10 @@ class Tool:
         return readable(result) if said else ToolSucceeded(result=result)
 
     async def _after(self, error: Exception, key: str, within: float) -> ToolOutcome:
-        """Say what an error means: it may have come before the deed or behind it."""
+        """Say what an error means: it may have come before the deed or behind it.
+
+        The lookup is asked about one that says *failed*: a record settles it, and what is not clear makes it unknown.
+        """
         if isinstance(error, ToolElsewhere):
             return readable(error)
         if isinstance(error, CutShortError):
@@ -115,50 +119,54 @@ class Tool:
         if self._lookup is None:
             return failed
         try:
-            return await self._asked(self._lookup, key) or failed
+            found = await self._asked(self._lookup, key)
         except Exception as fault:  # noqa: BLE001 - the tool's own; who cannot ask does not know
-            return ToolUnknown(why=scrubbed(f"{describe(error)}; and it could not be asked ({type(fault).__name__})"))
+            found = ToolUnknown(why=f"it could not be asked ({type(fault).__name__})")
+        if isinstance(found, ToolUnknown):
+            return ToolUnknown(why=scrubbed(f"{describe(error)}; and {found.why}"))
+        return failed if found is None else found  # no record now proves nothing: the error's own word stands
 
-    async def look_up(self, key: str, *, age: float | None) -> Found | None:
-        """Ask the tool what became of a key. None: it does not know the key, cannot be asked, or says nothing clear.
+    async def look_up(self, key: str, *, age: float | None) -> Found | ToolUnknown | None:
+        """Ask the tool what became of a key. None: it has no record of it. `ToolUnknown`: nothing clear, and why.
 
         A key that was used longer ago than it lasts (`age` in seconds; None: nobody knows) is not asked about any more:
         a service that has forgotten it may say that there is nothing, or take it for a new call.
         """
-        if age is None or age > self.key_lasts:
-            return None
+        if self._lookup is not None and (age is None or age > self.key_lasts):
+            return ToolUnknown(why="its key is too old to be asked about")
         return await self._looked_up(self._lookup, key)
 
-    async def look_up_elsewhere(self, place: str) -> Found | None:
-        """Ask the tool what its people have decided; `place` is the service's own id. None: nothing clear."""
+    async def look_up_elsewhere(self, place: str) -> Found | ToolUnknown | None:
+        """Ask the tool what its people have decided; `place` is the service's own id. None: no record of it."""
         return await self._looked_up(self._lookup_elsewhere, place)
 
-    async def _looked_up(self, lookup: Callable[[str], Any] | None, of: str) -> Found | None:
+    async def _looked_up(self, lookup: Callable[[str], Any] | None, of: str) -> Found | ToolUnknown | None:
         try:
             return await self._asked(lookup, of)
         except Exception as error:  # noqa: BLE001 - the tool's own; it is asked again
             _log.warning("%s could not be asked what became of %s: %s", self.name, of, type(error).__name__)
-            return None
+            return ToolUnknown(why=f"the tool could not be asked ({type(error).__name__})")
 
-    async def _asked(self, lookup: Callable[[str], Any] | None, of: str) -> Found | None:
+    async def _asked(self, lookup: Callable[[str], Any] | None, of: str) -> Found | ToolUnknown | None:
+        """Ask. None is said by the lookup itself, and by nothing that was not understood."""
         if lookup is None:
             return None
         ended = await called(partial(lookup, of), within=LOOKUP_SECONDS)
         if ended.error is not None and not isinstance(ended.error, ToolElsewhere):
             raise ended.error
         found: Any = ended.error or ended.result
+        if found is None or isinstance(found, ToolSucceeded | ToolFailed | ToolUnknown):
+            return found
         if isinstance(found, ToolElsewhere):
-            return found if found.place else None
-        if found is not None and not isinstance(found, ToolSucceeded | ToolFailed):
-            _log.warning("a lookup of %s has to return ToolSucceeded, ToolFailed, ToolElsewhere or None", self.name)
-            return None
-        return found
+            return found if found.place else ToolUnknown(why=NO_ID)
+        _log.warning("a lookup of %s has to return ToolSucceeded, ToolFailed, ToolElsewhere or None", self.name)
+        return ToolUnknown(why="what the tool's lookup says is not clear")
 
 
 def readable(outcome: ToolOutcome) -> ToolOutcome:
     """Return an outcome as it is; but who waits under an id that nobody can read is not found there."""
     if isinstance(outcome, ToolElsewhere) and outcome.place is None:
-        return ToolUnknown(why="the service asks its own people, under no id that could be read")
+        return ToolUnknown(why=NO_ID)
     return outcome
 
 
