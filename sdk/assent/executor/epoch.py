@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
+
+from assent.executor import options
 
 try:
     import fcntl
@@ -22,6 +23,7 @@ except ImportError:  # Windows: there whoever shares a file may lose a number th
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
 
 class StateFileError(Exception):
@@ -36,11 +38,12 @@ class StateFileError(Exception):
 class Epoch:
     """The highest number seen, in memory, and in a file if one is given.
 
-    Raises `ValueError` for a file that holds something else, since it may be the wrong one, or that cannot be written.
+    Raises `ValueError` for a file that holds something else, since it may be the wrong one, or that cannot be written,
+    and `TypeError` for what is no path.
     """
 
     def __init__(self, state_file: str | Path | None) -> None:
-        self._file = Path(state_file) if state_file is not None else None
+        self._file = options.path("state_file", state_file)
         self._highest = 0
         self._proven = False  # whether the number was written since anything went wrong
         self._turn = anyio.Lock()

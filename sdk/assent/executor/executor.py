@@ -33,6 +33,7 @@ import anyio
 
 from assent.client.errors import ClaimRefusedError, GatewayError, NotEntitledError
 from assent.client.models import EXECUTORS, OutcomeStatus, Request, State, Taken
+from assent.executor import options
 from assent.executor.carried import Carried, NotRun, Outcome, carried_of
 from assent.executor.epoch import Epoch, StateFileError
 from assent.executor.later import Later
@@ -77,8 +78,8 @@ class Executor:
     work at once. `at_once` is how many tools run side by side, `look_every` how many seconds a new request may go
     unnoticed. In `state_file` it remembers how often the gateway's database was restored from a backup: a gateway that
     knows of fewer restores has an old database, in which what was paid since may stand as approved; it runs nothing
-    for it, and claims nothing while the file cannot be written. Raises `ValueError` for a name that is no word, and for
-    a `state_file` that is none or cannot be written.
+    for it, and claims nothing while the file cannot be written. Raises `ValueError` and `TypeError` for an option that
+    it cannot work with, and for a `state_file` that is none or cannot be written.
     """
 
     def __init__(
@@ -90,17 +91,17 @@ class Executor:
         look_every: float = 2.0,
         state_file: str | Path | None = None,
     ) -> None:
-        if not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(options.text("name", name)):
             raise ValueError("an executor's name has up to 60 letters, digits, '-' and '_'")
         self._gateway = gateway
         self._name = name
         self._run = gateway.pace.new_id("run")
         self._tools: dict[str, Tool] = {}
-        self._slots = anyio.Semaphore(at_once)
+        self._slots = anyio.Semaphore(options.count("at_once", at_once))
         self._begun: set[str] = set()  # requests whose tool this process has called: never again, whatever is read
         self._under_way: set[str] = set()
         self._attended: set[str] = set()
-        self._later = Later(look_every, gateway.pace.monotonic)
+        self._later = Later(options.seconds("look_every", look_every), gateway.pace.monotonic)
         self._held: set[anyio.CancelScope] = set()
         self._reserving: dict[str, anyio.CancelScope] = {}  # waits that take the approval at once, with a slot each
         self._stopping = anyio.Event()
@@ -126,7 +127,7 @@ class Executor:
         a day. `lookup_elsewhere(id)` says the same of what waits for the service's own people, under the service's id.
         Raises `ValueError` and `TypeError`.
         """
-        if name in self._tools:
+        if options.text("the name of a tool", name) in self._tools:
             raise ValueError(f"{name} is registered already")
         self._tools[name] = Tool(
             name, run=run, lookup=lookup, timeout=timeout, lookup_elsewhere=lookup_elsewhere, key_lasts=key_lasts

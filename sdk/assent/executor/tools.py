@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from assent.executor import options
 from assent.executor.walled import CutShortError, called
 from assent.gate.aftermath import ToolElsewhere, may_have_run
 from assent.gate.permission import describe, granted
@@ -60,7 +61,7 @@ ToolOutcome: TypeAlias = ToolSucceeded | ToolFailed | ToolUnknown | ToolElsewher
 
 
 class Tool:
-    """A registered tool. Raises `TypeError` for a function that takes no `idempotency_key`, `ValueError` for a span."""
+    """A registered tool. Raises `TypeError` and `ValueError`, also for a function that takes no `idempotency_key`."""
 
     def __init__(
         self,
@@ -73,15 +74,13 @@ class Tool:
         key_lasts: float = KEY_SECONDS,
     ) -> None:
         self.name = name
-        self.timeout = timeout
-        self.key_lasts = key_lasts
+        self.timeout = options.seconds(f"timeout of {name}", timeout, endless=True)
+        self.key_lasts = options.seconds(f"key_lasts of {name}", key_lasts, endless=True)
         self.looks_up = lookup is not None
-        self._run = run
-        self._lookup = lookup
-        self._lookup_elsewhere = lookup_elsewhere
+        self._run = options.function(f"run of {name}", run)
+        self._lookup = options.lookup(f"lookup of {name}", lookup)
+        self._lookup_elsewhere = options.lookup(f"lookup_elsewhere of {name}", lookup_elsewhere)
         self._signature = inspect.signature(run)
-        if timeout <= 0:
-            raise ValueError(f"the timeout of {name} has to be more than nothing")
         parameter = self._signature.parameters.get(KEY_PARAMETER)
         wanted = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
         if parameter is None or parameter.kind not in wanted:
