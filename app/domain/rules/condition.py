@@ -18,6 +18,7 @@ from operator import eq, ge, gt, le, lt
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from app.domain.money.exact_money import AMOUNT, amount
+from app.domain.text.condition_parts import SILENT, plain_of
 from app.domain.text.condition_syntax import say_syntax
 from app.domain.text.condition_work import MOST, Body, Size, body_of, foreign_pattern, size_of
 from app.domain.text.linear import cel
@@ -43,8 +44,6 @@ FUNCTIONS = frozenset({
 FACTS = ("name", "known", "writes", "requires_confirmation", "money", "pin", "sensitive")
 """What `tool` has."""
 
-SILENT = re.compile(r"""[rR]?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|//[^\n]*""")
-"""Texts and comments: what stands there is no name."""
 _BOUND = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_]\w*)\s*,")
 _READS = r"""(?<![\w.]){}((?:\s*\.\s*[A-Za-z_]\w*|\s*\[\s*(?:"[^"\\]*"|'[^'\\]*')\s*\])+)(\s*\()?"""
 _ARGS = re.compile(_READS.format("args"))
@@ -292,9 +291,12 @@ def _refuse_unknown(kind: str, names: set[str], valid: tuple[str, ...] | list[st
 
 
 def _paths(pattern: re.Pattern[str], source: str) -> tuple[str, ...]:
-    """Find ``args.a.b`` and ``args["a"]`` in the text; the last word of a method call is no argument."""
+    """Find ``args.a.b`` and ``args["a"]`` outside of texts and comments; the name of a method is no argument."""
     found: dict[str, None] = {}
-    for match in pattern.finditer(re.sub(r"//[^\n]*", "", source)):
+    plain = plain_of(source)
+    for match in pattern.finditer(source):
+        if plain[match.start()] != source[match.start()]:
+            continue
         steps = [step.strip("\"'") for step in _STEP.findall(match[1])]
         if match[2]:
             steps.pop()
