@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_TEXTS: Final = re.compile(r"""[rR]?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|//[^\n]*""")
+from app.domain.text.condition_parts import SILENT
+
 _AT: Final = re.compile(r"(?P<line>\d+):(?P<column>\d+): ")
 _INSTEAD: Final = (
     (r"\band\b", "write &&, as in args.a > 1 && args.b > 1"),
@@ -28,6 +29,9 @@ _INSTEAD: Final = (
     (r"[“”„«»‘’]", "write plain quotation marks: \" or '"),
     (r"\b\d{1,3}(?:,\d{3})+\b", "write a number without commas: 1000"),
 )
+_FOREIGN: Final = re.compile(
+    r"(?P<has>\bhas\(\s*)?(?P<of>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.(?P<name>\w*[^\W\x00-\x7f]\w*)"
+)
 _PAIRS: Final = {")": "(", "]": "[", "}": "{"}
 _ENDS_OPEN: Final = re.compile(r"(&&|\|\||==|!=|<=|>=|[<>+\-*/%!.,?:]|\bin)\s*$")
 _AROUND: Final = 20
@@ -35,11 +39,15 @@ _AROUND: Final = 20
 
 def say_syntax(source: str, parser: str) -> tuple[str, str]:
     """Return what is wrong, with its place, and what to write instead. `parser` is the language's own complaint."""
-    plain = _TEXTS.sub(lambda text: '"' + " " * (len(text[0]) - 2) + '"' if len(text[0]) > 1 else text[0], source)
+    plain = SILENT.sub(lambda text: '"' + " " * (len(text[0]) - 2) + '"' if len(text[0]) > 1 else text[0], source)
     for mark in "\"'":
-        left = _TEXTS.sub(lambda text: " " * len(text[0]), source).find(mark)
+        left = SILENT.sub(lambda text: " " * len(text[0]), source).find(mark)
         if left >= 0:
             return _at(source, left, "a text begins and does not end"), f"close it with {mark}"
+    if foreign := _FOREIGN.search(plain):
+        of, name = foreign["of"], foreign["name"]
+        mend = f'write "{name}" in {of}' if foreign["has"] else f'write {of}["{name}"]'
+        return _at(source, foreign.start("name"), "behind a dot stand only the letters a to z"), mend
     for pattern, mend in _INSTEAD:
         found = re.search(pattern, plain)
         if found:
