@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from app.domain.call.name_pattern import NamePattern
 from app.domain.rules.attention import COOL_DOWN_RULE
 from app.domain.rules.condition import BadConditionError, Condition, compile_condition
+from app.domain.rules.condition_bounds import implies
+from app.domain.rules.condition_kinds import Arguments
+from app.domain.rules.condition_misread import known_texts, refuse_misread
 from app.domain.rules.condition_scope import facts_of
 from app.domain.rules.dead_conditions import foresee
 from app.domain.rules.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, UnknownTools
 from app.domain.rules.rule import Asking, Rule, Then
+from app.domain.text.condition_parts import comparisons, packed, plain_of, text_in
 from app.policies.asking.asking_section import inherited_from, read_asking, refuse_asking_keys
 from app.policies.asking.condition_text import is_swallowed
 from app.policies.asking.tier_section import highest_asking, read_tiers
@@ -22,15 +25,13 @@ from app.policies.marks.surroundings import CALENDAR
 from app.policies.models.file_models import RuleEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from app.domain.rules.rule import Tier
     from app.domain.text.canonical import JsonValue
     from app.policies.asking.asking_section import Inherited
     from app.policies.marks.surroundings import Surroundings
     from app.policies.marks.yaml_marks import MarkedYaml, Path
-
-_TOOL_NAMES = re.compile(r"""(?<![\w.])tool\.name\s*[!=]=\s*["']([^"'\\]*)["']""")
 
 
 def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> tuple[Rule, ...]:
@@ -122,23 +123,40 @@ def _refuse_senseless(
     marked: MarkedYaml, path: Path, entry: RuleEntry, condition: Condition, around: Surroundings
 ) -> None:
     """Note a condition that no call could make true, or that says nothing at all."""
+    source = entry.when or ""
     for name in ("working_hours", "holiday"):
         if name in condition.needs and around.hours is None:
             marked.report(path, f'"{name}" means nothing without a "calendar"', CALENDAR)
+            return
+    for name in _tool_names(source):
+        if name not in around.tools:
+            marked.report(path, f'unknown tool "{name}"', near(name, around.tools, what="tools"))
+            return
     listed = [around.tools[name] for name in entry.tools if name in around.tools]
-    facts = [facts_of(tool, known=True) for tool in listed] if len(listed) == len(entry.tools) else None
+    are_all = len(listed) == len(entry.tools)
+    meant = Arguments(listed if are_all else around.named(map(NamePattern, entry.tools)), are_all)
+    facts = [facts_of(tool, known=True) for tool in listed] if are_all else None
     try:
-        always = foresee(entry.when or "", facts)
+        refuse_misread(source, meant)
+        always = foresee(source, facts, known_texts(source, meant))
     except BadConditionError as error:
         marked.report(path, error.why, error.hint)
         return
-    for name in _TOOL_NAMES.findall(entry.when or ""):
-        if name not in around.tools:
-            marked.report(path, f'unknown tool "{name}"', near(name, around.tools, what="tools"))
+    plain = plain_of(source)
     if always is True:
-        marked.report(path, "is always true", 'leave "when" out if the rule is meant for every call')
+        both = "; where both are meant, write && in place of ||" if "||" in plain else ""
+        marked.report(path, "is always true", f'leave "when" out if the rule is meant for every call{both}')
     elif always is False:
-        marked.report(path, "can never match: the condition is never true")
+        either = "where one of both is enough, write || in place of &&" if "&&" in plain else None
+        marked.report(path, "can never match: the condition is never true", either)
+
+
+def _tool_names(source: str) -> Iterator[str]:
+    """Return the tools that a condition compares by name."""
+    for each in comparisons(source):
+        for one, other in ((each.left, each.right), (each.right, each.left)):
+            if packed(one) == "tool.name" and each.operator != "in" and (name := text_in(other)) is not None:
+                yield name
 
 
 def _refuse_unknown_argument(
@@ -173,17 +191,27 @@ def _refuse_unknown_tools(marked: MarkedYaml, path: Path, rule: Rule, around: Su
 
 
 def _refuse_shadowed(marked: MarkedYaml, path: Path, rule: Rule, earlier: Sequence[Rule]) -> None:
-    """Nothing gets past an earlier rule without a condition, or with the very same one, that covers it."""
-    before = [
-        other
-        for other in earlier
-        if (other.when is None or other.when == rule.when) and _covers(other.agents, rule.agents, empty_is_all=True)
+    """Nothing gets past an earlier rule that covers it, and whose condition is true whenever its own is."""
+    before = [other for other in earlier if _covers(other.agents, rule.agents, empty_is_all=True)]
+    covering = [
+        next((other for other in before if _covers(other.tools, (pattern,)) and _is_wider(other.when, rule.when)), None)
+        for pattern in rule.tools
     ]
-    covering = [next((other for other in before if _covers(other.tools, (pattern,))), None) for pattern in rule.tools]
     if covering and all(covering):
         first = min((other for other in covering if other), key=lambda other: other.line)
-        how = "without a condition" if first.when is None else "on the same condition"
-        marked.report(path, f'can never match: rule "{first.id}" on line {first.line} answers first, {how}')
+        same = (
+            "on the same condition" if first.when == rule.when else "on a condition that is true whenever this one is"
+        )
+        how = "without a condition" if first.when is None else same
+        hint = None if first.when is None or first.when == rule.when else f'put it before "{first.id}"'
+        marked.report(path, f'can never match: rule "{first.id}" on line {first.line} answers first, {how}', hint)
+
+
+def _is_wider(earlier: Condition | None, later: Condition | None) -> bool:
+    """Say whether the earlier condition is true of whatever the later one is true of."""
+    if earlier is None or earlier == later:
+        return True
+    return later is not None and implies(later.source, earlier.source)
 
 
 def _covers(outer: Sequence[NamePattern], inner: Sequence[NamePattern], *, empty_is_all: bool = False) -> bool:

@@ -110,10 +110,10 @@ def rule(when: str, tools: str = "[pay]") -> str:
         (rule("holiday && args.amount == 'x'"), 'rules[0].when: "holiday" means nothing without a "calendar"'),
         (rule("1 > 2"), "rules[0].when: can never match: the condition is never true"),
         (rule("true"), "rules[0].when: is always true"),
-        (rule("args.amount == 'a' && args.amount == 'b'"), "rules[0].when: can never match"),
+        (rule("args.payee.name == 'a' && args.payee.name == 'b'"), "rules[0].when: can never match"),
         (rule('tool.name == "read"'), "rules[0].when: can never match"),
         (rule("!tool.writes"), "rules[0].when: can never match"),
-        (rule('tool.name == "reed" || args.amount == "1"', '["*"]'), 'rules[0].when: unknown tool "reed"; did you'),
+        (rule('tool.name == "reed" || args.payee.name == "1"', '["*"]'), 'rules[0].when: unknown tool "reed"; did you'),
         (rule("tool.writs"), 'rules[0].when: unknown fact of the tool "writs"; did you mean "writes"?'),
         (rule("amount(5.0) < amount(args.amount)"), "rules[0].when: amount(5.0) can never be evaluated"),
         (rule("args.payee.nmae == 'x'"), 'rules[0].when: payee of pay has no argument "nmae"; did you mean "name"?'),
@@ -129,9 +129,9 @@ def test_a_condition_that_cannot_be_meant_is_refused(text: str, fault: str) -> N
 def test_a_rule_behind_the_same_condition_can_never_match() -> None:
     text = """\
 rules:
-  - {id: one, tools: ["*"], when: 'args.amount == "1"', then: allow}
-  - {id: two, tools: [pay], when: 'args.amount == "1"', then: deny}
-  - {id: three, tools: [pay], when: 'args.amount == "2"', then: deny}
+  - {id: one, tools: ["*"], when: 'args.payee.name == "1"', then: allow}
+  - {id: two, tools: [pay], when: 'args.payee.name == "1"', then: deny}
+  - {id: three, tools: [pay], when: 'args.payee.name == "2"', then: deny}
 """
     ((line, told),) = faults(text)
     assert line == 3
@@ -142,8 +142,8 @@ rules:
 def test_a_rule_for_fewer_agents_does_not_shadow_one_for_all() -> None:
     text = """\
 rules:
-  - {id: one, tools: [pay], agents: [buyer], when: 'args.amount == "1"', then: allow}
-  - {id: two, tools: [pay], when: 'args.amount == "1"', then: deny}
+  - {id: one, tools: [pay], agents: [buyer], when: 'args.payee.name == "1"', then: allow}
+  - {id: two, tools: [pay], when: 'args.payee.name == "1"', then: deny}
 """
     assert len(load(text).policy.rules) == 2
 

@@ -42,7 +42,7 @@ RULES = "rules:\n"
 UPDATE = "UPDATE standing_approvals SET status = 'revoked', revoked_by = 'x', revoked_at = 1 WHERE id = %s"
 TWO_PEOPLE = """\
 rules:
-  - {id: two, tools: [wire], when: 'args.amount == "500"', then: ask, channels: [api],
+  - {id: two, tools: [wire], when: 'amount(args.amount) == amount("500")', then: ask, channels: [api],
      stages: [{of: [finance], need: 2}]}
 """
 
@@ -57,7 +57,7 @@ def config(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (RULES, "rules:\n  - {id: cap, tools: [wire], when: 'args.amount == \"500\"', then: deny}\n"),
+        (RULES, "rules:\n  - {id: cap, tools: [wire], when: 'amount(args.amount) == amount(\"500\")', then: deny}\n"),
         (RULES, TWO_PEOPLE),
         (
             "bob@acme.example: {name: Bob, memory: U_BOB}",
@@ -84,7 +84,9 @@ async def test_a_broken_glass_runs_nothing_that_todays_rules_deny(gateway: Gatew
     await break_glass(gateway, tools=["wire"])
     request = (await submit(gateway, "wire", WIRE))["request"]
     assert request["state"] == "approved"
-    gateway.rewrite(RULES, "rules:\n  - {id: stop, tools: [wire], when: 'args.amount == \"400\"', then: deny}\n")
+    gateway.rewrite(
+        RULES, "rules:\n  - {id: stop, tools: [wire], when: 'amount(args.amount) == amount(\"400\")', then: deny}\n"
+    )
     await gateway.reload()
     said = await gateway.claim(request, who="executor")
     assert (said.status_code, said.json()["code"]) == (409, "not_approved"), said.text
