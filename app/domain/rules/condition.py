@@ -18,9 +18,9 @@ from operator import eq, ge, gt, le, lt
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from app.domain.money.exact_money import AMOUNT, amount
-from app.domain.text.condition_parts import SILENT, plain_of
-from app.domain.text.condition_syntax import say_syntax
-from app.domain.text.condition_work import MOST, Body, Size, body_of, foreign_pattern, size_of
+from app.domain.text.conditions.condition_parts import SILENT, plain_of
+from app.domain.text.conditions.condition_syntax import say_syntax
+from app.domain.text.conditions.condition_work import MOST, Body, Size, body_of, foreign_pattern, size_of
 from app.domain.text.linear import cel
 
 if TYPE_CHECKING:

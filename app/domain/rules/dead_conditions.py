@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from app.domain.money.exact_money import AMOUNT
 from app.domain.rules.condition import BadConditionError, ConditionFailedError, Scope, compile_condition
-from app.domain.rules.condition_bounds import Group, Leaf, excludes, tree_of
-from app.domain.text.condition_parts import LITERAL, NUMBER, comparisons, packed, plain_of
+from app.domain.rules.meaning.condition_bounds import Group, Leaf, excludes, tree_of
+from app.domain.text.conditions.condition_parts import LITERAL, NUMBER, comparisons, packed, plain_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

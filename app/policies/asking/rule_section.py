@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from app.domain.call.name_pattern import NamePattern
 from app.domain.rules.attention import COOL_DOWN_RULE
 from app.domain.rules.condition import BadConditionError, Condition, compile_condition
-from app.domain.rules.condition_bounds import implies
-from app.domain.rules.condition_kinds import Arguments
-from app.domain.rules.condition_misread import known_texts, refuse_misread
 from app.domain.rules.condition_scope import facts_of
 from app.domain.rules.dead_conditions import foresee
+from app.domain.rules.meaning.condition_bounds import implies
+from app.domain.rules.meaning.condition_kinds import Arguments
+from app.domain.rules.meaning.condition_misread import known_texts, refuse_misread
 from app.domain.rules.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, UnknownTools
 from app.domain.rules.rule import Asking, Rule, Then
-from app.domain.text.condition_parts import comparisons, packed, plain_of, text_in
+from app.domain.text.conditions.condition_parts import comparisons, packed, plain_of, text_in
 from app.policies.asking.asking_section import inherited_from, read_asking, refuse_asking_keys
 from app.policies.asking.condition_text import is_swallowed
 from app.policies.asking.tier_section import highest_asking, read_tiers

@@ -9,8 +9,8 @@ import pytest
 from app.domain.call.tool import Tool
 from app.domain.money.payment import PaymentFields
 from app.domain.rules.condition import BadConditionError, compile_condition
-from app.domain.rules.condition_kinds import Arguments
-from app.domain.rules.condition_misread import refuse_misread
+from app.domain.rules.meaning.condition_kinds import Arguments
+from app.domain.rules.meaning.condition_misread import refuse_misread
 from tests.requirements import requirement
 
 PAY = Tool(
@@ -124,6 +124,7 @@ def test_what_means_what_it_says_is_kept(source: str) -> None:
         ("now.getMonth() == 12 && args.b", "never true", "from January, 0"),
         ("args.b && now.getHours() <= 24", "always true", "hours are 0 to 23"),
         ("args.note == 5000", "never equal", 'write "5000"'),
+        ("args.note < now", "never be compared", "write timestamp(args.note) < now"),
         ("args.note <= 5000", "never be compared", "write amount(args.note)"),
         ('args.n == "5"', "never equal", "write args.n == 5"),
         ('tool.writes == "false"', "never equal", "write tool.writes or !tool.writes"),

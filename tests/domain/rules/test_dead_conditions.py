@@ -100,6 +100,7 @@ def test_a_condition_that_is_always_true_is_told(source: str) -> None:
         "args.c in ['A', 'B'] && args.c != 'A'",
         "!(args.a == 1 && args.b == 2)",
         "args.s == 'args.b' && args.b",
+        "!args.b ? args.c : true",
         "args.a == 1 || args.a == 2",
     ],
 )

@@ -120,6 +120,8 @@ def test_a_rule_that_an_earlier_one_always_answers_before_is_told(earlier: str, 
         ('args.payee == "A" && args.memo == "x"', 'args.payee == "A"'),
         ('args.payee == "A"', 'args.payee == "A" || args.memo == "x"'),
         ("args.amount <= 5000", 'amount(args.amount) <= amount("1000")'),
+        ("args.payee > 5", 'args.payee == "A"'),
+        ('!args.payee ? true : args.memo == "a"', '!args.payee ? true : args.memo == "b"'),
         ('args.payee.contains("A")', 'args.payee == "BAB"'),
     ],
 )

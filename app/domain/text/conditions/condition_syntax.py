@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from app.domain.text.condition_parts import SILENT
+from app.domain.text.conditions.condition_parts import SILENT
 
 _AT: Final = re.compile(r"(?P<line>\d+):(?P<column>\d+): ")
 _INSTEAD: Final = (

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from app.domain.money.exact_money import AMOUNT, exact_amount
 from app.domain.people.people import email_key
 from app.domain.rules.condition import BadConditionError
-from app.domain.rules.condition_bounds import Leaf, calendar_of, excludes, number_in, tree_of
-from app.domain.rules.condition_kinds import (
+from app.domain.rules.meaning.condition_bounds import Leaf, calendar_of, excludes, number_in, tree_of
+from app.domain.rules.meaning.condition_kinds import (
     BOOL,
     INSTANT,
     NULL,
@@ -24,7 +24,7 @@ from app.domain.rules.condition_kinds import (
     Kinds,
     kinds_of,
 )
-from app.domain.text.condition_parts import (
+from app.domain.text.conditions.condition_parts import (
     FLIPPED,
     LITERAL,
     Comparison,
@@ -42,7 +42,7 @@ from app.domain.text.condition_parts import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.domain.rules.condition_bounds import Group
+    from app.domain.rules.meaning.condition_bounds import Group
 
 _ZONED: Final = re.compile(r"\.\s*(get[A-Z]\w*)\s*\(\s*[^\s)]")
 _BY_ZERO: Final = re.compile(r"[/%]\s*0(?![\w.])")
@@ -214,6 +214,8 @@ def _mend(compared: Comparison, mine: Kinds, theirs: Kinds) -> str | None:
     if mine <= {INSTANT} and text is not None:
         day = _DAY.match(text)
         return f'write {left} {operator} timestamp("{day[0] if day else "2026-01-31"}T00:00:00Z")'
+    if mine <= {TEXT, NULL} and theirs <= {INSTANT} and text_in(left) is None:
+        return f"write timestamp({left}) {operator} {right}"
     if mine <= {BOOL}:
         return f"write {left} or !{left}"
     if calendar_of(packed(left)) is not None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, cast
 from msgspec import Struct
 
 from app.domain.money.exact_money import AMOUNT
-from app.domain.rules.condition_bounds import calendar_of
-from app.domain.text.condition_parts import NUMBER, encloses, path_in, plain_of
+from app.domain.rules.meaning.condition_bounds import calendar_of
+from app.domain.text.conditions.condition_parts import NUMBER, encloses, path_in, plain_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

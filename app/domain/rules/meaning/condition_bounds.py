@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from app.domain.money.exact_money import AMOUNT, exact_amount
-from app.domain.text.condition_parts import (
+from app.domain.text.conditions.condition_parts import (
     LITERAL,
     NUMBER,
     Comparison,
@@ -26,6 +26,7 @@ from app.domain.text.condition_parts import (
     elements_of,
     encloses,
     packed,
+    plain_of,
     simple,
     split,
     text_in,
@@ -52,6 +53,7 @@ _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<="
 _TESTS: Final[Mapping[str, Callable[[Decimal, Decimal], bool]]] = {
     "==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
 }  # fmt: skip
+_ORDERS: Final = frozenset({"<", "<=", ">", ">="})
 _DEEPEST: Final = 20  # levels of a condition that are looked at: nobody writes more
 _MOST: Final = 400  # comparisons that are looked at together
 
@@ -90,7 +92,8 @@ def _tree(source: str, *, is_negated: bool, depth: int) -> Leaf | Group:
                 inner = [_tree(part, is_negated=is_negated, depth=depth + 1) for part in parts]
                 return Group(is_all, tuple(flat for part in inner for flat in _flat(part, is_all=is_all)))
         rest = source[1:].lstrip()
-        if source.startswith("!") and (not comparisons(rest) or (rest.startswith("(") and encloses(rest))):
+        is_plain = "?" not in plain_of(rest) and not comparisons(rest)
+        if source.startswith("!") and (is_plain or (rest.startswith("(") and encloses(rest))):
             return _tree(rest, is_negated=not is_negated, depth=depth + 1)
     compares = simple(source) if depth < _DEEPEST else None
     return Leaf(packed(source), is_negated, _contrary(compares) if is_negated else compares)
@@ -120,11 +123,11 @@ def excludes(parts: Iterable[Leaf | Group], known: Mapping[str, frozenset[str]] 
 
 def implies(later: str, earlier: str) -> bool:
     """Say whether a condition is true of whatever a later one is true of, as far as that is plain to see."""
-    return all(_is_implied(tree_of(earlier), way) for way in _ways(later))
+    return all(_is_implied(tree_of(earlier), case) for case in _cases(later))
 
 
-class _Way(Struct, frozen=True):
-    """One way for a condition to be true: all that is true then."""
+class _Case(Struct, frozen=True):
+    """One case of a condition that is true: all that is true then."""
 
     keys: frozenset[object]
     compared: dict[str, list[Leaf]]
@@ -132,36 +135,40 @@ class _Way(Struct, frozen=True):
 
 
 @lru_cache(maxsize=1024)
-def _ways(source: str) -> tuple[_Way, ...]:
+def _cases(source: str) -> tuple[_Case, ...]:
     tree = tree_of(source)
     alternatives = tree.parts if isinstance(tree, Group) and not tree.is_all else (tree,)
-    ways: list[_Way] = []
+    cases: list[_Case] = []
     for each in alternatives:
         parts = each.parts if isinstance(each, Group) else (each,)
         compared: dict[str, list[Leaf]] = {}
         for leaf in parts[:_MOST]:
             if isinstance(leaf, Leaf) and leaf.compares is not None:
                 compared.setdefault(leaf.compares.left, []).append(leaf)
-        ways.append(_Way(frozenset(map(_key, (each, *parts))), compared, excludes(parts)))
-    return tuple(ways)
+        cases.append(_Case(frozenset(map(_key, (each, *parts))), compared, excludes(parts)))
+    return tuple(cases)
 
 
-def _is_implied(earlier: Leaf | Group, way: _Way) -> bool:
+def _is_implied(earlier: Leaf | Group, case: _Case) -> bool:
     if isinstance(earlier, Group):
-        parts = (_is_implied(part, way) for part in earlier.parts)
-        return (all if earlier.is_all else any)(parts) or _key(earlier) in way.keys
-    if _key(earlier) in way.keys:
+        parts = (_is_implied(part, case) for part in earlier.parts)
+        return (all if earlier.is_all else any)(parts) or _key(earlier) in case.keys
+    if _key(earlier) in case.keys:
         return True
-    same = way.compared.get(earlier.compares.left) if earlier.compares is not None and not way.is_never else None
-    return bool(same) and not _differs(earlier, same[0]) and excludes([*same, earlier.negated()])
+    same = case.compared.get(earlier.compares.left) if earlier.compares is not None and not case.is_never else None
+    if not same or any(_differs(earlier, leaf) for leaf in same):
+        return False
+    return excludes([*same, earlier.negated()])
 
 
 def _differs(one: Leaf, other: Leaf) -> bool:
     """Rule most pairs of rules out at once: a file has hundreds, which mostly differ in what one argument is."""
-    if one.compares is None or other.compares is None or {one.compares.operator, other.compares.operator} != {"=="}:
+    if one.compares is None or other.compares is None:
         return False
     mine, theirs = text_in(one.compares.right), text_in(other.compares.right)
-    return mine is not None and theirs is not None and mine != theirs
+    if one.compares.operator == "==" == other.compares.operator and mine is not None and theirs is not None:
+        return mine != theirs
+    return mine is None and theirs is not None and one.compares.operator in _ORDERS
 
 
 def _key(node: Leaf | Group) -> object:
