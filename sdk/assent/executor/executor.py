@@ -64,7 +64,6 @@ __all__ = [
 
 _log = logging.getLogger("assent")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
-_MARGIN = 2.0  # seconds of a lease that are not used: the gateway tells its time in whole seconds
 _MOST_HELD = 100
 _WRONG_KEY = "An executor needs a key of its own: assent keys create --scope executor --tool … --label …"
 _MAYBE_BEFORE = "did not run now, and may have run before"
@@ -241,11 +240,14 @@ class Executor:
                 if fault.unread
                 else ToolFailed(error=f"did not run: {fault}")
             )
-        lease = self._gateway.seconds_to(claimed.lease_until)
-        if lease is None or lease <= _MARGIN:
+        try:
+            lease = await self._gateway.lease_left(claimed)
+        except GatewayError as fault:
+            return ToolFailed(error=f"did not run: whether there was time left to run it could not be asked: {fault}")
+        if lease <= 0:
             return ToolFailed(error="did not run: the time in which it had to run was over")
         try:
-            return await tool.call(claimed.arguments, claimed.grant_id, within=min(tool.timeout, lease - _MARGIN))
+            return await tool.call(claimed.arguments, claimed.grant_id, within=min(tool.timeout, lease))
         except Exception as error:  # noqa: BLE001 - an error that cannot even be read, or a fault of ours
             _log.error("request %s: how %s ended could not be read", request.id, request.tool)  # nor be logged
             return ToolUnknown(why=f"how it ended could not be read ({type(error).__name__})")

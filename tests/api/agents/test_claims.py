@@ -351,7 +351,6 @@ async def test_what_stands_under_a_key_is_looked_for_by_its_agent_and_never_open
         assert (refused.status_code, refused.json()["code"]) == (422, "invalid"), (who, path)
 
 
-
 @requirement("S-43")
 async def test_a_key_that_is_used_again_after_its_time_opens_a_new_question(gateway: Gateway) -> None:
     body = {"tool": "by_api", "arguments": {"n": 1}}

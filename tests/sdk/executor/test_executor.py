@@ -376,6 +376,8 @@ async def test_a_process_that_wakes_up_behind_its_lease_does_not_run_it(gateway:
         async def frozen(*given: Any, **more: Any) -> Any:
             claimed = await whole(*given, **more)
             slept[0] = 599.0  # of a lease of ten minutes
+            assert isinstance(gateway.clock, ManualClock)
+            gateway.clock.advance(timedelta(seconds=599))
             return claimed
 
         executor._gateway.claim = frozen  # type: ignore[method-assign]
