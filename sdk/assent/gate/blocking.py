@@ -45,8 +45,7 @@ def is_asynchronous(function: Callable[..., Any]) -> bool:
     """Say whether a call of it is to be awaited: also of an object whose call is, and of a part of such a function."""
     while isinstance(function, partial):
         function = function.func
-    called: object = getattr(function, "__call__", None)  # noqa: B004 - its colour is asked, not whether it is there
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 class Gateway:

@@ -15,6 +15,7 @@ or comes back as `Refused`, as you like.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
@@ -73,7 +74,7 @@ def guarded(
 
     The function's parameters, defaults included, are what people see and approve; they must be JSON. `self`, a
     framework's context (`RunContext` and the like) and what `leave_out` names are none of them. Raises `TypeError` at
-    decoration for a function with unnamed arguments or of the other colour than the gateway.
+    decoration for a generator, and for a function with unnamed arguments or of the other colour than the gateway.
     """
     if refusals not in {"raise", "return"}:
         raise ValueError(f'refusals: give "raise" or "return", not {refusals!r}')
@@ -151,6 +152,8 @@ class _Guard:
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]: ...
     def __call__(self, function: Callable[P, Any]) -> Callable[P, Any]:
         gateway, told, bind = self._gateway, self._told, binder(function, self._leave_out)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError("a generator runs when the gate is done with it, and was reported: return a list instead")
         if is_asynchronous(function) is not isinstance(gateway, AsyncGateway):
             raise TypeError("guard an asynchronous function with an AsyncGateway, and a synchronous one with a Gateway")
         if isinstance(gateway, AsyncGateway):

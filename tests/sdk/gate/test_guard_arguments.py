@@ -22,7 +22,7 @@ from tests.sdk.gateway_stub import KEY, StubGateway
 from tests.sdk.pace import quick_pace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
 
 @dataclass
@@ -112,6 +112,19 @@ async def test_an_object_whose_call_is_asynchronous_is_guarded_as_such(gateway: 
         for plain in (PlainTill(), partial(PlainTill())):
             with pytest.raises(TypeError, match="asynchronous function with an AsyncGateway"):
                 guard(plain)
+
+
+def test_a_generator_is_not_guarded_for_it_runs_when_it_was_reported() -> None:
+    def each(amount: int) -> Iterator[int]:
+        yield amount
+
+    async def each_later(amount: int) -> AsyncIterator[int]:
+        yield amount
+
+    for function in (each, each_later):
+        for gateway in (Gateway("http://x", KEY), AsyncGateway("http://x", KEY)):
+            with pytest.raises(TypeError, match="a generator runs when the gate is done with it"):
+                guarded(gateway, tool="pay")(function)
 
 
 @pytest.mark.process
