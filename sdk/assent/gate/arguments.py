@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
 
 if TYPE_CHECKING:
@@ -71,3 +72,10 @@ def _type_name(annotation: Any) -> str:
         kind = get_origin(annotation) or annotation
         annotation = getattr(kind, "__name__", "")
     return str(annotation).partition("[")[0].rpartition(".")[2].strip()
+
+
+def is_asynchronous(function: Callable[..., Any]) -> bool:
+    """Say whether a call of it is to be awaited: also of an object whose call is, and of a part of such a function."""
+    while isinstance(function, partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

@@ -6,10 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
+from assent.client.call import not_json
 from assent.client.errors import CallRefusedError, ClaimRefusedError, GatewayError
 from assent.client.log import warn
 from assent.client.messages import RefusalCode
 from assent.client.models import Allowed, Denied, OutcomeStatus, Pending, Request, State, Taken
+from assent.client.pace import seconds
 from assent.client.unapproved import StillPendingError
 from assent.gate.abandoned import Wait, Waiting
 from assent.gate.outcomes import NOT_RUN, Refused, Replayed, ended, never_ran
@@ -30,6 +32,7 @@ _MOST_ANEW = 20
 """How often a call is asked about anew of whose request nothing came."""
 _TOO_OFTEN = "it was approved and not run too often"
 _TO_FINISH = frozenset({State.PENDING, State.APPROVED})
+_NO_ANSWER = frozenset({RefusalCode.GATEWAY_AWAY, RefusalCode.ANSWER_LATE})
 _CLAIM_CODES = {
     "grant_lapsed": RefusalCode.LAPSED,
     "digest_mismatch": RefusalCode.DIGEST_MISMATCH,
@@ -74,10 +77,10 @@ class Asking:
         filed = self._filed(call)
         if isinstance(filed, Refused):
             return filed
-        call, key = filed
+        (call, key), end = filed, self.end(deadline)
         for _ in range(_MOST_ANEW):
             try:
-                verdict = await self._gateway.check(call, idempotency_key=key, within=deadline)
+                verdict = await self._gateway.check(call, idempotency_key=key, within=self._left(end))
             except GatewayError as error:
                 return await self.meant(error, call.tool)
             if isinstance(verdict, Denied):
@@ -232,7 +235,7 @@ class Asking:
             if request.execution is not None:  # somebody else has it, or had it: what is told is what came of it
                 return ended(request)
             return Refused(code=code, reason=error.detail if code is RefusalCode.PAUSED else None, request=request)
-        if error.refusal_code is RefusalCode.GATEWAY_AWAY and self._gateway.leaves_to_executors(tool):
+        if error.refusal_code in _NO_ANSWER and self._gateway.leaves_to_executors(tool):
             warn("what an executor makes of a call of %s is not known: %s", tool, error)
             return Refused(code=RefusalCode.LEFT_TO_EXECUTOR, reason="the gateway does not answer", request=request)
         warn("a call of %s is not approved: %s", tool, error)
@@ -253,11 +256,13 @@ class Asking:
             call = replace(call, arguments=same, session=call.session or self._session or self._gateway.session)
             return call, call_key(call) or self._gateway.pace.new_id("idem")
         except (TypeError, ValueError, RecursionError) as fault:  # also half of a surrogate pair
-            return Refused(code=RefusalCode.BAD_ARGUMENTS, reason=f"they are not JSON: {fault}")
+            place = not_json(call.arguments)
+            return Refused(code=RefusalCode.BAD_ARGUMENTS, reason=f"they are not JSON: {place or fault}")
 
     def end(self, deadline: float | None) -> float | None:
-        """The instant of the pace's clock at which an answer must be there."""
-        return None if deadline is None else self._gateway.pace.monotonic() + deadline
+        """The instant of the pace's clock at which an answer must be there. Raises for what is no span of time."""
+        span = seconds(deadline, "deadline")
+        return None if span is None else self._gateway.pace.monotonic() + span
 
     def _left(self, end: float | None) -> float | None:
         return None if end is None else max(0.0, end - self._gateway.pace.monotonic())

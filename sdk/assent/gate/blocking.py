@@ -17,6 +17,7 @@ from assent.client.log import warn
 from assent.client.models import OutcomeStatus
 from assent.client.pace import seconds
 from assent.gate.aftermath import UnknownOutcomeError
+from assent.gate.arguments import is_asynchronous
 from assent.gate.gate import Gate
 from assent.gate.outcomes import Ran, Refused, Replayed
 from assent.gate.permission import LAST_REPORT, Executed, Permission, granted
@@ -39,13 +40,6 @@ if TYPE_CHECKING:
     from assent.gate.suspended import SuspendedCall
 
 T = TypeVar("T")
-
-
-def is_asynchronous(function: Callable[..., Any]) -> bool:
-    """Say whether a call of it is to be awaited: also of an object whose call is, and of a part of such a function."""
-    while isinstance(function, partial):
-        function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 class Gateway:

@@ -24,8 +24,8 @@ from assent.client.call import ToolCall, not_json
 from assent.client.gateway import AsyncGateway
 from assent.client.messages import RefusalCode
 from assent.client.pace import seconds
-from assent.gate.arguments import binder
-from assent.gate.blocking import BlockingGate, is_asynchronous
+from assent.gate.arguments import binder, is_asynchronous
+from assent.gate.blocking import BlockingGate
 from assent.gate.gate import Gate
 from assent.gate.outcomes import Refused
 from assent.gate.permission import remember_bare

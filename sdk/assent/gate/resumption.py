@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from assent.client.errors import GatewayError
 from assent.client.models import EXECUTORS, OutcomeStatus, Request, State
-from assent.gate.blocking import is_asynchronous
+from assent.gate.arguments import is_asynchronous
 from assent.gate.gate import Gate
 from assent.gate.outcomes import Ran, Refused, Replayed
 from assent.gate.permission import Executed, Permission, bare, describe
