@@ -206,7 +206,7 @@ MISTAKES = [
             ("nope.yaml:1: cannot be read: No such file or directory; name the file of cases, or write one (docs/",)),
     Mistake("latin-1", CHECK, ("is not UTF-8 at byte", "save it as UTF-8"),
             lambda bench: (bench.folder / "assent.yaml").write_bytes(PLAIN.replace("acme", "m\xfc").encode("latin-1"))),
-    Mistake("tab", CHECK, ("assent.yaml:8: not YAML", "cannot start any token"),
+    Mistake("tab", CHECK, ("assent.yaml:8: not YAML: a tab stands where only spaces may", "indent with spaces"),
             write(PLAIN.replace("  pay:", "\tpay:"))),
     Mistake("misspelt variable", CHECK, ("assent.yaml:13: channels.team.bot_token", "BOTT is not set"),
             write(PLAIN.replace("WHEN", "args.amount < 1") + SLACK.replace("${BOT}", "${BOTT}"))),

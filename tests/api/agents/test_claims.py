@@ -10,7 +10,6 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +24,7 @@ from app.domain.text.canonical import canonical
 from app.storage.requests.requests import lock_request
 from app.usecases.deciding.decide import decide
 from app.usecases.writing.carry_out import carry_out
+from tests.fixtures.dated import Dated
 from tests.fixtures.examples import examples
 from tests.fixtures.gateway import PAY
 from tests.fixtures.patience import eventually
@@ -108,8 +108,7 @@ async def test_the_sdks_guard_never_runs_the_tool_then(gateway: Gateway, end: st
     g = gateway
     key = (await g.key("agent:shop"))["authorization"].removeprefix("Bearer ")
     ran: list[object] = []
-    transport = httpx2.ASGITransport(g.app)
-    client = assent.AsyncGateway("http://127.0.0.1", key, session="s1", transport=transport)
+    client = assent.AsyncGateway("http://127.0.0.1", key, session="s1", transport=Dated(g))
 
     @assent.guarded(client, tool="nothing" if end == "unknown tool" else "by_api")
     async def pay(n: int) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import assent
 from assent import AsyncGateway, Denied, NotApprovedError, Pending, RefusalCode, State, Taken, ToolCall, guarded
+from tests.fixtures.dated import Dated
 from tests.fixtures.enforced import CALL, EXECUTOR, enforce, reported
 from tests.fixtures.patience import eventually
 from tests.sdk.gateway_stub import KEY, StubGateway
@@ -35,7 +36,7 @@ class Counted(httpx2.AsyncBaseTransport):
     """Calls the application, writes down what was called, and loses the answers that it is told to."""
 
     def __init__(self, g: Gateway, *, loses: int = 0, old: bool = False) -> None:
-        self._inside = httpx2.ASGITransport(g.app)
+        self._inside = Dated(g)
         self._loses = loses
         self._old = old
         self.calls: list[str] = []

@@ -7,12 +7,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import httpx2
 import pytest
 
 from assent import AsyncGateway, ClaimRefusedError, NotApprovedError, Pending, Question, ToolCall, guarded
 from assent.client.models import parse_request
 from assent.client.questions import Answerer
+from tests.fixtures.dated import Dated
 from tests.places import ROOT
 from tests.sdk.pace import quick_pace
 
@@ -27,9 +27,8 @@ ALICE = "alice@acme.example"
 
 async def client(gateway: Gateway, on_question: OnQuestion | None = None) -> AsyncGateway:
     key = (await gateway.key("agent:shop"))["authorization"].removeprefix("Bearer ")
-    transport = httpx2.ASGITransport(gateway.app, raise_app_exceptions=False)
     return AsyncGateway(
-        "http://gateway.test", key, session="s-1", transport=transport, pace=quick_pace(), on_question=on_question
+        "http://gateway.test", key, session="s-1", transport=Dated(gateway), pace=quick_pace(), on_question=on_question
     )
 
 

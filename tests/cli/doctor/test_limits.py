@@ -45,6 +45,7 @@ rules:
       - {up_to: {CNY: 50000}, stages: [{of: [finance], need: 2}]}
       - {then: deny}
 """
+TWO = "stages: [{of: [finance], need: 2}]}"
 TOLD = (
     "paying: the tier up to CNY 50000 needs 2 of finance, and 1 may approve as much (wang@acme.example): "
     "such a call is denied"
@@ -87,7 +88,10 @@ async def test_the_gateway_denies_what_is_told(gateway: Gateway) -> None:
     ("old", "new"),
     [
         ("{CNY: 3000}}\ngroups", "{CNY: 50000}}\ngroups"),
-        ("{up_to: {CNY: 50000}, stages: [{of: [finance], need: 2}]}", "{up_to: {CNY: 50000}}"),
+        (
+            f"3000}}, {TWO}\n      - {{up_to: {{CNY: 50000}}, {TWO}\n",
+            "3000}}\n      - {up_to: {CNY: 50000}}\n",
+        ),
         ("{limit: {CNY: 3000}}", "{}"),
     ],
 )
@@ -126,7 +130,7 @@ def test_one_person_does_not_stand_in_two_stages(tmp_path: Path) -> None:
 
 
 def test_whom_the_file_cannot_tell_may_be_enough(tmp_path: Path) -> None:
-    text = FILE.replace("{CNY: 50000}, stages: [{of: [finance]", "{CNY: 50000}, stages: [{of: [manager, finance]")
+    text = FILE.replace("stages: [{of: [finance], need: 2", "stages: [{of: [manager, finance], need: 2")
     assert limit_lines(policy_of(tmp_path, text)) == []
     policy = policy_of(tmp_path)
     kept = {"finance": GroupSource(channel="chat", source="S0ABCDEFG")}
