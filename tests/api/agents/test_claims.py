@@ -24,10 +24,10 @@ from app.domain.text.canonical import canonical
 from app.storage.requests.requests import lock_request
 from app.usecases.deciding.decide import decide
 from app.usecases.writing.carry_out import carry_out
-from tests.fixtures.dated import Dated
 from tests.fixtures.examples import examples
 from tests.fixtures.gateway import PAY
 from tests.fixtures.patience import eventually
+from tests.fixtures.web_app import Dated
 from tests.requirements import requirement
 
 if TYPE_CHECKING:

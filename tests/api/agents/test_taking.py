@@ -11,9 +11,9 @@ import pytest
 
 import assent
 from assent import AsyncGateway, Denied, NotApprovedError, Pending, RefusalCode, State, Taken, ToolCall, guarded
-from tests.fixtures.dated import Dated
 from tests.fixtures.enforced import CALL, EXECUTOR, enforce, reported
 from tests.fixtures.patience import eventually
+from tests.fixtures.web_app import Dated
 from tests.sdk.gateway_stub import KEY, StubGateway
 from tests.sdk.pace import quick_pace
 

@@ -12,7 +12,7 @@ import pytest
 from assent import AsyncGateway, ClaimRefusedError, NotApprovedError, Pending, Question, ToolCall, guarded
 from assent.client.models import parse_request
 from assent.client.questions import Answerer
-from tests.fixtures.dated import Dated
+from tests.fixtures.web_app import Dated
 from tests.places import ROOT
 from tests.sdk.pace import quick_pace
 
