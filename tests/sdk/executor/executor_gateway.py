@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.utils import format_datetime
@@ -83,3 +84,17 @@ async def executing(
         executor = await asyncio.to_thread(made)  # it may read a file
         executor.tool(tool, **{"run": spy.run, "lookup": spy.lookup, **more})
         yield executor, line
+
+
+def restored(line: Line, epoch: int) -> None:
+    """Let the gateway say in its claims that it was restored so often."""
+    whole = line.handle_async_request
+
+    async def told(asked: httpx2.Request) -> httpx2.Response:
+        answer = await whole(asked)
+        if not asked.url.path.endswith("/claim"):
+            return answer
+        body = {**json.loads(await answer.aread()), "epoch": epoch}
+        return type(answer)(200, content=json.dumps(body), headers={"Date": answer.headers["Date"]})
+
+    line.handle_async_request = told  # type: ignore[method-assign]

@@ -14,7 +14,7 @@ from assent.executor.executor import NotRun, ToolFailed, ToolSucceeded, ToolUnkn
 from tests.fixtures.enforced import CALL, EXECUTOR, approved, enforce, reported
 from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement
-from tests.sdk.executor.executor_gateway import Spy, executing
+from tests.sdk.executor.executor_gateway import Spy, executing, restored
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -244,16 +244,7 @@ async def test_a_gateway_with_an_older_database_is_not_followed_also_after_a_res
 
     async def told(request: dict[str, Any], epoch: int) -> Any:
         async with executing(gateway, spy, state_file=file) as (executor, line):
-            whole = line.handle_async_request
-
-            async def restored(asked: httpx2.Request) -> httpx2.Response:
-                answer = await whole(asked)
-                if not asked.url.path.endswith("/claim"):
-                    return answer
-                body = {**json.loads(await answer.aread()), "epoch": epoch}
-                return type(answer)(200, content=json.dumps(body), headers={"Date": answer.headers["Date"]})
-
-            line.handle_async_request = restored  # type: ignore[method-assign]
+            restored(line, epoch)
             return (await executor.carry_out(request["id"])).outcome
 
     assert await told(first, 2) == ToolSucceeded(result="paid")

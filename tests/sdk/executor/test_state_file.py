@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import json
 import logging
 import os
 from contextlib import contextmanager
@@ -19,13 +18,11 @@ from tests.fixtures.enforced import CALL, approved, enforce
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement
-from tests.sdk.executor.executor_gateway import Line, Spy, executing
+from tests.sdk.executor.executor_gateway import Spy, executing, restored
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
-
-    import httpx2
 
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
@@ -57,20 +54,6 @@ def full_disk(file: Path, *ends: str) -> Iterator[None]:
         yield
     finally:
         patch.undo()
-
-
-def restored(line: Line, epoch: int) -> None:
-    """Let the gateway say in its claims that it was restored so often."""
-    whole = line.handle_async_request
-
-    async def told(asked: httpx2.Request) -> httpx2.Response:
-        answer = await whole(asked)
-        if not asked.url.path.endswith("/claim"):
-            return answer
-        body = {**json.loads(await answer.aread()), "epoch": epoch}
-        return type(answer)(200, content=json.dumps(body), headers={"Date": answer.headers["Date"]})
-
-    line.handle_async_request = told  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("place", ["nowhere/x", "file/x", "folder"])

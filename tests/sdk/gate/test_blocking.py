@@ -152,8 +152,8 @@ def test_what_ran_while_it_was_closed_is_reported_all_the_same(gateway: StubGate
     line.__exit__(None, None, None)
 
 
-def test_a_report_that_is_on_its_way_is_not_cut_short_by_closing(gateway: StubGateway, line: Gateway) -> None:
-    gateway.faults["outcome"].extend(["503", "503", "reset"])
+def paid_and_closed(gateway: StubGateway, line: Gateway) -> object:
+    """Pay on another thread, close the gateway as the outcome is being reported, and return what the call returns."""
     pay = guarded(line, tool="pay")(lambda amount: f"paid {amount}")
     with ThreadPoolExecutor() as threads:
         with line:
@@ -161,7 +161,12 @@ def test_a_report_that_is_on_its_way_is_not_cut_short_by_closing(gateway: StubGa
             gateway.arrived("check")
             gateway.decide("req_0001", "approved")
             gateway.arrived("outcome")
-        assert paying.result(HANGS) == "paid 1"
+        return paying.result(HANGS)
+
+
+def test_a_report_that_is_on_its_way_is_not_cut_short_by_closing(gateway: StubGateway, line: Gateway) -> None:
+    gateway.faults["outcome"].extend(["503", "503", "reset"])
+    assert paid_and_closed(gateway, line) == "paid 1"
     assert gateway.only.outcomes[-1]["status"] == "succeeded"
 
 
@@ -170,14 +175,7 @@ def test_a_report_that_does_not_arrive_in_time_hides_nothing_of_what_ran(
 ) -> None:
     gateway.faults["outcome"].append("hang")
     monkeypatch.setattr(line._portal, "_last", 0.2)
-    pay = guarded(line, tool="pay")(lambda amount: f"paid {amount}")
-    with ThreadPoolExecutor() as threads:
-        with line:
-            paying = threads.submit(pay, 1)
-            gateway.arrived("check")
-            gateway.decide("req_0001", "approved")
-            gateway.arrived("outcome")
-        assert paying.result(HANGS) == "paid 1"
+    assert paid_and_closed(gateway, line) == "paid 1"
     assert "outcome of request req_0001 could not be reported: the Gateway was closed" in caplog.text
 
 
