@@ -164,10 +164,11 @@ class StubGateway:
         self._on_loop(settle())
 
     def arrived(self, kind: str, count: int = 1, *, within: float = BOUND) -> None:
-        """Wait until so many calls of a kind (check, get, list, claim, outcome, cancel) have come since the start."""
+        """Wait until so many calls of a kind (check, get, list, claim, outcome, cancel) came, and left their rows."""
         with self._came:
             if not self._came.wait_for(lambda: self._counts[kind] >= count, within):
                 raise TimeoutError(f"{count} calls of {kind} in {within} s: {dict(self._counts)}")
+        self._on_loop(asyncio.sleep(0))  # a call is counted before its row is opened, in one step of the loop
 
     def count(self, kind: str) -> int:
         return self._counts[kind]
