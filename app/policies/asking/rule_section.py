@@ -9,7 +9,6 @@ from app.domain.rules.attention import COOL_DOWN_RULE
 from app.domain.rules.condition import BadConditionError, Condition, compile_condition
 from app.domain.rules.condition_scope import facts_of
 from app.domain.rules.dead_conditions import foresee
-from app.domain.rules.meaning.condition_bounds import implies
 from app.domain.rules.meaning.condition_kinds import Arguments
 from app.domain.rules.meaning.condition_misread import known_texts, refuse_misread
 from app.domain.rules.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, UnknownTools
@@ -17,6 +16,7 @@ from app.domain.rules.rule import Asking, Rule, Then
 from app.domain.text.conditions.condition_parts import comparisons, packed, plain_of, text_in
 from app.policies.asking.asking_section import inherited_from, read_asking, refuse_asking_keys
 from app.policies.asking.condition_text import is_swallowed
+from app.policies.asking.shadowed_rules import EarlierRules
 from app.policies.asking.tier_section import highest_asking, read_tiers
 from app.policies.marks.entries import listing, read_entry
 from app.policies.marks.faults import near
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> tuple[Rule, ...]:
     """Return the rules that could be read; every fault is noted."""
     rules: list[Rule] = []
+    earlier = EarlierRules()
     inherited = inherited_from(marked, ask)
     seen: dict[str, int] = {}
     for index, raw in enumerate(listing(marked, "rules")):
@@ -75,7 +76,9 @@ def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> 
         )
         _refuse_unknown_tools(marked, path, rule, around)
         if rule.when is not None or entry.when is None:  # a condition that did not compile is one all the same
-            _refuse_shadowed(marked, path, rule, rules)
+            if (why := earlier.shadow(rule)) is not None:
+                marked.report(path, *why)
+            earlier.add(rule)
             rules.append(rule)
     return tuple(rules)
 
@@ -188,37 +191,6 @@ def _refuse_unknown_tools(marked: MarkedYaml, path: Path, rule: Rule, around: Su
         reaches_all = around.unknown_tools is UnknownTools.RULES
         if pattern.is_glob and not reaches_all and not any(map(pattern.matches, around.tools)):
             marked.report(at, f'"{pattern.text}" matches no tool, and unknown tools never reach the rules')
-
-
-def _refuse_shadowed(marked: MarkedYaml, path: Path, rule: Rule, earlier: Sequence[Rule]) -> None:
-    """Nothing gets past an earlier rule that covers it, and whose condition is true whenever its own is."""
-    before = [other for other in earlier if _covers(other.agents, rule.agents, empty_is_all=True)]
-    covering = [
-        next((other for other in before if _covers(other.tools, (pattern,)) and _is_wider(other.when, rule.when)), None)
-        for pattern in rule.tools
-    ]
-    if covering and all(covering):
-        first = min((other for other in covering if other), key=lambda other: other.line)
-        same = (
-            "on the same condition" if first.when == rule.when else "on a condition that is true whenever this one is"
-        )
-        how = "without a condition" if first.when is None else same
-        hint = None if first.when is None or first.when == rule.when else f'put it before "{first.id}"'
-        marked.report(path, f'can never match: rule "{first.id}" on line {first.line} answers first, {how}', hint)
-
-
-def _is_wider(earlier: Condition | None, later: Condition | None) -> bool:
-    """Say whether the earlier condition is true of whatever the later one is true of."""
-    if earlier is None or earlier == later:
-        return True
-    return later is not None and implies(later.source, earlier.source)
-
-
-def _covers(outer: Sequence[NamePattern], inner: Sequence[NamePattern], *, empty_is_all: bool = False) -> bool:
-    """Whether everything `inner` matches is matched by `outer`; a glob covers a glob whose very text it matches."""
-    if empty_is_all and (not outer or not inner):
-        return not outer
-    return all(any(pattern.text == other.text or pattern.matches(other.text) for pattern in outer) for other in inner)
 
 
 def refuse_unprovable(marked: MarkedYaml, rules: Sequence[Rule], *, proves: bool) -> None:

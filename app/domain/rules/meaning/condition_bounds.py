@@ -121,63 +121,6 @@ def excludes(parts: Iterable[Leaf | Group], known: Mapping[str, frozenset[str]] 
     return contrary or any(left.is_empty for left in values.values())
 
 
-def implies(later: str, earlier: str) -> bool:
-    """Say whether a condition is true of whatever a later one is true of, as far as that is plain to see."""
-    return all(_is_implied(tree_of(earlier), case) for case in _cases(later))
-
-
-class _Case(Struct, frozen=True):
-    """One case of a condition that is true: all that is true then."""
-
-    keys: frozenset[object]
-    compared: dict[str, list[Leaf]]
-    is_never: bool
-
-
-@lru_cache(maxsize=1024)
-def _cases(source: str) -> tuple[_Case, ...]:
-    tree = tree_of(source)
-    alternatives = tree.parts if isinstance(tree, Group) and not tree.is_all else (tree,)
-    cases: list[_Case] = []
-    for each in alternatives:
-        parts = each.parts if isinstance(each, Group) else (each,)
-        compared: dict[str, list[Leaf]] = {}
-        for leaf in parts[:_MOST]:
-            if isinstance(leaf, Leaf) and leaf.compares is not None:
-                compared.setdefault(leaf.compares.left, []).append(leaf)
-        cases.append(_Case(frozenset(map(_key, (each, *parts))), compared, excludes(parts)))
-    return tuple(cases)
-
-
-def _is_implied(earlier: Leaf | Group, case: _Case) -> bool:
-    if isinstance(earlier, Group):
-        parts = (_is_implied(part, case) for part in earlier.parts)
-        return (all if earlier.is_all else any)(parts) or _key(earlier) in case.keys
-    if _key(earlier) in case.keys:
-        return True
-    same = case.compared.get(earlier.compares.left) if earlier.compares is not None and not case.is_never else None
-    if not same or any(_differs(earlier, leaf) for leaf in same):
-        return False
-    return excludes([*same, earlier.negated()])
-
-
-def _differs(one: Leaf, other: Leaf) -> bool:
-    """Rule most pairs of rules out at once: a file has hundreds, which mostly differ in what one argument is."""
-    if one.compares is None or other.compares is None:
-        return False
-    mine, theirs = text_in(one.compares.right), text_in(other.compares.right)
-    if one.compares.operator == "==" == other.compares.operator and mine is not None and theirs is not None:
-        return mine != theirs
-    return mine is None and theirs is not None and one.compares.operator in _ORDERS
-
-
-def _key(node: Leaf | Group) -> object:
-    """Return what is equal for parts that say the same in other spaces."""
-    if isinstance(node, Group):
-        return (node.is_all, frozenset(map(_key, node.parts)))
-    return (node.source, node.is_negated)
-
-
 @dataclass(slots=True)
 class _Range:
     """What several comparisons of one value leave of it."""
