@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _MOST: Final = 200
 
-_Shelf: TypeAlias = tuple[str | None, Compared | None]
-"""The one tool that a rule is about here (None: a glob), and what its condition pins (None: nothing)."""
+_Shelf: TypeAlias = tuple[str | None, str | None, Compared | None]
+"""The one tool and the one agent that a rule is about here (None: a glob, or all), and what its condition pins."""
 
 
 class _Placed(Struct, frozen=True):
@@ -31,9 +31,9 @@ class _Placed(Struct, frozen=True):
 
 
 class EarlierRules:
-    """The rules so far, each found by the tools that it names and the text that its condition pins.
+    """The rules so far, each found by the tools and agents that it names, and the text that its condition pins.
 
-    So a file of thousands is read in time that grows with it: most rules differ in one of both, and are never compared.
+    So a file of thousands is read in time that grows with it: most differ in one of these, and are never compared.
     Of those that do not, `_MOST` at most have their conditions compared with a later one's: 3 ms, as a pair of two
     comparisons each was measured to take 16 µs.
     """
@@ -48,8 +48,9 @@ class EarlierRules:
         meaning = self._meaning(rule)
         placed = _Placed(self._count, rule, meaning)
         self._count += 1
-        for tool in {None if pattern.is_glob else pattern.text for pattern in rule.tools}:
-            self._shelves[tool, meaning.pin if meaning else None].append(placed)
+        tools, agents = set(map(_name, rule.tools)), set(map(_name, rule.agents)) or {None}
+        for tool, agent in product(tools, agents):
+            self._shelves[tool, agent, meaning.pin if meaning else None].append(placed)
 
     def shadow(self, rule: Rule) -> tuple[str, str | None] | None:
         """Say why nothing gets past the earlier rules to this one, and the mend; None where something does.
@@ -77,9 +78,10 @@ class EarlierRules:
 
     def _wider(self, rule: Rule, meaning: Meaning | None, pattern: NamePattern) -> Rule | None:
         """Return the first rule that answers whatever this one would about one pattern of tools."""
-        tools = (None,) if pattern.is_glob else (pattern.text, None)
+        tools = {None, _name(pattern)}
+        agents = {None, *map(_name, rule.agents[:1])}  # what covers all of them covers the first
         pins = (None, *(meaning.texts if meaning else ()))
-        found = (placed for shelf in product(tools, pins) for placed in self._shelves.get(shelf, ()))
+        found = (placed for shelf in product(tools, agents, pins) for placed in self._shelves.get(shelf, ()))
         covering = (
             placed
             for placed in sorted(found, key=lambda placed: placed.at)
@@ -89,6 +91,10 @@ class EarlierRules:
             if other.rule.when is None or other.rule.when == rule.when or _implies(meaning, other.meaning):
                 return other.rule
         return None
+
+
+def _name(pattern: NamePattern) -> str | None:
+    return None if pattern.is_glob else pattern.text
 
 
 def _implies(later: Meaning | None, earlier: Meaning | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -159,6 +159,50 @@ def test_rules_that_pin_different_texts_are_not_compared(monkeypatch: pytest.Mon
     several = [(f'args.payee in ["P{n}", "P{n + 1}"]', "deny") for n in range(0, 20, 2)]
     by_text = 20  # each with the two that it could be about
     assert compared(monkeypatch, [*rules, *several]) == by_text + 10 * 9 // 2
+
+
+def test_rules_of_other_tools_or_agents_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    covered: list[str] = []
+    covers = shadowed_rules._covers
+
+    def counted(*patterns: Any, **options: Any) -> bool:
+        covered.append("one more")
+        return covers(*patterns, **options)
+
+    monkeypatch.setattr(shadowed_rules, "_covers", counted)
+    text = "".join(
+        f"  - {{id: r{n}, tools: [{('pay', 'wire')[n % 2]}], agents: [bot{n // 2}], then: deny}}\n" for n in range(60)
+    )
+    loaded = load_policy(f"{TOP}rules:\n{text}", environ={}, channel_types={})
+    assert len(loaded.policy.rules) == 60
+    assert not covered
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("", "agents: [bot]"),
+        ("agents: [bot, tot]", "agents: [tot, bot]"),
+        ('agents: ["b*"]', 'agents: [bot, "bo*"]'),
+        ("agents: [tot, bot]", "agents: [bot]"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("wider", "narrower"), [('["*"]', "[pay]"), ("[pay, wire]", "[wire, pay]"), ('["p*"]', "[pay]")]
+)
+def test_a_rule_that_covers_more_tools_and_agents_answers_first(
+    earlier: str, later: str, wider: str, narrower: str
+) -> None:
+    def rules(*shown: tuple[str, str]) -> str:
+        return "".join(
+            f"  - {{id: r{at}, then: deny, tools: {tools}{agents and ', ' + agents}}}\n"
+            for at, (tools, agents) in enumerate(shown)
+        )
+
+    with pytest.raises(PolicyFaultsError) as refused:
+        load_policy(f"{TOP}rules:\n{rules((wider, earlier), (narrower, later))}", environ={}, channel_types={})
+    (fault,) = refused.value.faults
+    assert "answers first, without a condition" in fault.message
 
 
 def test_a_rule_is_compared_with_so_many_before_it_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
