@@ -180,7 +180,7 @@ def rule_times_out(scene: Recorded) -> None:
 
 @case
 def deadline(scene: Recorded) -> None:
-    said = scene.run("--deadline", "0.5")
+    said = scene.run("--deadline", "2")
     assert b"this call still waits for a person's decision" in said.out
     assert (scene.gateway.only.state, scene.gateway.count("claim")) == ("pending", 0)
 

@@ -130,7 +130,7 @@ def test_a_claim_that_is_refused_is_a_no(gateway: StubGateway, hook: HookLine, c
 
 @requirement("F-07")
 def test_asked_again_the_same_call_joins_the_request_that_stands(gateway: StubGateway, hook: HookLine) -> None:
-    first = hook.run(event(call_id="toolu_1"), "--deadline", "0.6")
+    first = hook.run(event(call_id="toolu_1"), "--deadline", "2")
     assert first.decision == "deny"
     assert "still waits" in first.reason
     assert "req_0001, code ABCD-0001" in first.reason

@@ -213,7 +213,7 @@ def test_an_edit_that_the_host_cannot_run_is_called_again_with(
 @pytest.mark.process
 def test_the_end_of_a_session_withdraws_what_still_waits(gateway: StubGateway, tmp_path: Path) -> None:
     line = HookLine(url=gateway.url, folder=tmp_path)
-    assert b"still waits" in line.run(encoded(first_of("claude-code").raw), "--deadline", "0.5").out
+    assert b"still waits" in line.run(encoded(first_of("claude-code").raw), "--deadline", "2").out
     over = encoded({"session_id": "s-1", "hook_event_name": "SessionEnd", "reason": "other"})
     assert line.run(over, "--keep-pending").code == 0
     assert gateway.only.state == "pending"

@@ -188,7 +188,7 @@ async def test_a_gateway_that_goes_away_says_nothing_of_what_an_executor_may_hav
     gateway.enforced = gateway.one_call = True
     async with AsyncGateway(gateway.url, KEY, pace=quick_pace(patience=0.1)) as client:
         gate = Gate(client)
-        first = await gate.run("pay", {"amount": 1}, never, deadline=0.2)
+        first = await gate.run("pay", {"amount": 1}, never, deadline=2)
         gateway.faults["check"].extend(["lost"] * 99)  # it arrives, and its answer does not
         found = await gate.run("pay", {"amount": 2}, never)
     for each in (first, found):

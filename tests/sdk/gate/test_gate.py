@@ -139,7 +139,7 @@ async def test_a_deadline_is_answered_and_the_same_call_finds_its_request_again(
     gateway: StubGateway, client: AsyncGateway
 ) -> None:
     tool = Tool()
-    refused = await Gate(client).run("pay", PAY, tool, call_id="c-1", deadline=0.3)
+    refused = await Gate(client).run("pay", PAY, tool, call_id="c-1", deadline=2)
     assert isinstance(refused, Refused)
     assert refused.code is RefusalCode.STILL_PENDING
     assert "still waits for a person's decision. Request req_0001" in refused.message

@@ -65,7 +65,7 @@ async def test_people_are_asked_and_what_they_approve_is_good_once_and_reported_
 async def test_what_is_not_decided_in_time_is_looked_up_later_and_a_no_is_a_no(
     gateway: StubGateway, tmp_path: Path
 ) -> None:
-    async with assent(gateway, tmp_path, "--deadline", "0.5") as client:
+    async with assent(gateway, tmp_path, "--deadline", "2") as client:
         answer = await told(client, "request_approval", **WIRE)
         assert answer["decision"] == "pending"
         gateway.decide(answer["request_id"], "denied", reason="not this week")
@@ -118,7 +118,7 @@ def test_a_signal_ends_it_orderly(gateway: StubGateway, tmp_path: Path, options:
 async def test_what_is_to_be_looked_up_is_withdrawn_when_its_client_goes_unless_it_is_to_come_back(
     gateway: StubGateway, tmp_path: Path, options: tuple[str, ...], state: str
 ) -> None:
-    async with assent(gateway, tmp_path, "--deadline", "0.5", *options) as client:
+    async with assent(gateway, tmp_path, "--deadline", "2", *options) as client:
         assert (await told(client, "request_approval", **WIRE))["decision"] == "pending"
     if state == "cancelled":
         await asyncio.to_thread(gateway.arrived, "cancel")

@@ -51,7 +51,7 @@ async def still_waits(line: Wire) -> None:
 
 @requirement("F-75")
 async def test_a_call_that_still_waits_is_withdrawn_when_its_client_goes(gateway: StubGateway) -> None:
-    async with wire(gateway, deadline=0.3) as line:
+    async with wire(gateway, deadline=2) as line:
         await still_waits(line)
         assert gateway.only.state == "pending"
         await line.calls.client_over()
@@ -62,14 +62,14 @@ async def test_a_call_that_still_waits_is_withdrawn_when_its_client_goes(gateway
 
 
 async def test_a_call_that_still_waits_stays_where_the_client_is_to_come_back(gateway: StubGateway) -> None:
-    async with wire(gateway, deadline=0.3, abandoned="keep") as line:
+    async with wire(gateway, deadline=2, abandoned="keep") as line:
         await still_waits(line)
     assert gateway.only.state == "pending"
     assert gateway.count("cancel") == 0
 
 
 async def test_a_call_that_was_made_again_and_ran_is_not_withdrawn(gateway: StubGateway) -> None:
-    async with wire(gateway, deadline=0.3) as line:
+    async with wire(gateway, deadline=2) as line:
         await still_waits(line)
         gateway.decide(gateway.only.id, "approved")
         await line.say(asked(2))

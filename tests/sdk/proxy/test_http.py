@@ -123,7 +123,7 @@ async def test_a_client_that_goes_while_people_are_asked_leaves_no_card_behind(
 async def test_what_still_waits_is_withdrawn_when_its_session_ends_and_no_other_of_them(
     gateway: StubGateway, bank: str, tmp_path: Path
 ) -> None:
-    with in_front_of(bank, gateway, tmp_path, "--deadline", "0.5") as proxy:
+    with in_front_of(bank, gateway, tmp_path, "--deadline", "2") as proxy:
         async with Client(proxy, mode="legacy") as other:
             async with Client(proxy, mode="legacy") as client:
                 one, two = [await still_waits(gateway, each, number) for number, each in enumerate((client, other))]
@@ -137,7 +137,7 @@ async def test_what_still_waits_is_withdrawn_when_its_session_ends_and_no_other_
 async def test_what_still_waits_without_a_session_is_withdrawn_when_the_proxy_ends(
     gateway: StubGateway, bank: str, tmp_path: Path
 ) -> None:
-    with in_front_of(bank, gateway, tmp_path, "--deadline", "0.5") as proxy:
+    with in_front_of(bank, gateway, tmp_path, "--deadline", "2") as proxy:
         async with Client(proxy, mode="auto") as client, httpx2.AsyncClient(trust_env=False) as stranger:
             row = await still_waits(gateway, client, 1)
             await stranger.delete(proxy)  # ends no session, and so nobody's calls
