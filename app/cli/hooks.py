@@ -27,7 +27,7 @@ def check_calls(
     A line is {"tool": "...", "args": {...}}, with "agent", "user", "session" and "cwd" if they matter. Each gets one
     line: {"decision": "allow" | "deny" | "ask" | "route", "reason", "hook" or "rule", "args" if they were rewritten}.
     """
-    from app.cli.dry_run import answer_lines, open_dry_run
+    from app.cli.rules.dry_run import answer_lines, open_dry_run
     from assent.hooks.engine.observer import UNOBSERVED, Observer, print_event
 
     def write(line: str) -> None:
@@ -46,7 +46,7 @@ def hooks_list(
     moment: Annotated[str | None, typer.Option(help="PreToolUse, PostToolUse, …")] = None,
 ) -> None:
     """Show what would run for a call, in the order in which it runs."""
-    from app.cli.dry_run import list_hooks, open_dry_run
+    from app.cli.rules.dry_run import list_hooks, open_dry_run
 
     for line in list_hooks(open_dry_run(config).hooks, tool=tool, agent=agent, moment=moment):
         typer.echo(line)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 
-from app.cli.main import app
+from app.cli.commands import app
 from channels import registry
 from tests.fixtures.commands import CliRunner
 

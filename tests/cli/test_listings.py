@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.cli.main import app
-from app.cli.policy import _on_its_line  # pyright: ignore[reportPrivateUsage] - what all of its lines pass through
+from app.cli.commands import app
+from app.cli.rules.policy import _on_its_line  # pyright: ignore[reportPrivateUsage] - what all of its lines pass through
 from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Self
 import pytest
 
 from app.cli.beside_database import check_schema
-from app.cli.main import app
+from app.cli.commands import app
+from app.cli.main import main
 from app.storage.engine.dialect import to_us
 from channels.slack.simulator.simulator import SlackSimulator
 from migrations.run import bring, known
@@ -579,3 +580,23 @@ def test_of_a_new_database_one_line_says_how_many_steps_it_took_and_of_an_older_
     bring(url, known()[-2], may_lose=True)
     check_schema(url, migrate_first=True)
     assert capsys.readouterr().out.startswith(f"to {known()[-1]}: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--help",), ("--port", "70000"), ("--port",), ("--config", ""), ("--confg", "x"), ("extra",)],
+    ids=" ".join,
+)
+def test_what_serve_says_by_itself_is_what_it_says_among_all_commands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    said: list[tuple[object, str]] = []
+    for start in (main, app):
+        monkeypatch.setattr(sys, "argv", ["assent", "serve", *words])
+        with pytest.raises(SystemExit) as ended:
+            start()
+        said.append((ended.value.code, "".join(capsys.readouterr())))
+    alone, among_all = said
+    assert alone == among_all
+    assert alone[0] == (0 if words == ("--help",) else 2)
+    assert alone[1]

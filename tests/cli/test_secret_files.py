@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from app.cli.main import app
+from app.cli.commands import app
 from app.domain.identity.seals import seal_ids
 from app.embedded import embedded_gateway
 from app.policies.file.policy_book import PolicyBook

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from app.cli import main as command_line
+from app.cli import commands as command_line
 from app.settings import IN_FILES, Settings
 from tests.deploy.shipped import gateways, manifests
 from tests.places import ROOT

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from app.cli.main import app
+from app.cli.commands import app
 from app.embedded import embedded_gateway
 from app.serve import StartRefusedError
 from app.storage.database import pooler

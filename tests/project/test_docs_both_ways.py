@@ -13,7 +13,7 @@ import typer
 from pydantic import BaseModel
 
 import app.policies
-from app.cli import main as command_line
+from app.cli import commands as command_line
 from app.policies.file.policy_file import _KEYS as TOP_KEYS
 from app.settings import IN_FILES, Settings
 from channels import registry

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-# Everything else is imported where it runs: see `app.cli.main`.
+# Everything else is imported where it runs: see `app.cli.commands`.
 
 _NO_TOOL = "pg_dump is not here: install PostgreSQL's client tools, of the server's version or newer"
 _FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large")

@@ -15,7 +15,7 @@ from app.cli.approver.requests import clean, open_desk
 from app.cli.options import HERE, Config, Org
 from app.cli.unwritten import show_once
 
-# Everything else is imported where it runs: see `app.cli.main`.
+# Everything else is imported where it runs: see `app.cli.commands`.
 if TYPE_CHECKING:
     from app.domain.identity.factor import Factor
     from app.domain.identity.passkey import Passkey

@@ -9,7 +9,7 @@ import typer
 from app.cli.options import HERE, Config, Org
 from app.cli.unwritten import show_once
 
-# Everything else is imported where it runs: see `app.cli.main`.
+# Everything else is imported where it runs: see `app.cli.commands`.
 
 
 def link(

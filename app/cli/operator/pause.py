@@ -12,7 +12,7 @@ import typer
 
 from app.cli.options import HERE, Config, Org
 
-# Everything else is imported where it runs: see `app.cli.main`.
+# Everything else is imported where it runs: see `app.cli.commands`.
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path

@@ -8,7 +8,7 @@ import typer
 
 from app.cli.options import HERE, Config, Org
 
-# Everything else is imported where it runs: see `app.cli.main`.
+# Everything else is imported where it runs: see `app.cli.commands`.
 if TYPE_CHECKING:
     from app.domain.money.payee import Payee
 

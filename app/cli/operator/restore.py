@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-# Everything else is imported where it runs: see `app.cli.main`.
+# Everything else is imported where it runs: see `app.cli.commands`.
 if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.usecases.upkeep.restored import Fenced

@@ -11,7 +11,7 @@ from click import Context
 from typer.main import get_command
 
 from app.api.approver.consulting import body_for, scopes_of
-from app.cli.main import app as commands
+from app.cli.commands import app as commands
 from app.domain.identity.api_key import Scope
 from app.domain.request.action import VERB_OF, VERBS, Action, Blank, Verb
 from app.domain.text.language import Language

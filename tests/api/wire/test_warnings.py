@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx2
 import pytest
 
-from app.cli.main import app
+from app.cli.commands import app
 from app.domain.request.caution import CautionKind
 from app.domain.text.language import Language
 from channels.feishu.card import render_card as render_feishu

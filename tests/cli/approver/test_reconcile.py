@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from app.cli.main import app
+from app.cli.commands import app
 from tests.fixtures.commands import Across, CliRunner
 from tests.requirements import requirement
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from app.cli.approver import requests as cli_requests
-from app.cli.main import app
+from app.cli.commands import app
 from tests.fixtures.commands import Across, CliRunner
 from tests.requirements import requirement
 

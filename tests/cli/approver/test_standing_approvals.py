@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from app.api.wire import queries
-from app.cli.main import app
+from app.cli.commands import app
 from tests.fixtures.commands import Across, CliRunner
 from tests.fixtures.standing import ALICE, BOB, RITA, approved, submit, write_standing
 from tests.requirements import requirement

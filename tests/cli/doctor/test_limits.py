@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
+from app.cli.commands import app
 from app.cli.doctor.doctor import examine_all
 from app.cli.doctor.limits import limit_lines, look_at_limits
-from app.cli.main import app
 from app.domain.people.people import GroupSource
 from app.policies.file.policy_book import PolicyBook
 from app.ports import Severity

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.cli.commands import app
 from app.cli.firstrun.answers import starters
-from app.cli.main import app
 from tests.fixtures.commands import CliRunner
 from tests.fixtures.shell import pasted
 from tests.places import ROOT

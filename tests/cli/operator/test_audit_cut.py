@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from app.cli import progress
+from app.cli.commands import app
 from app.cli.doctor.webhooks import look_at_webhooks
-from app.cli.main import app
 from app.domain.identity.seals import Seals
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.identity.secret_ids import remember_secret

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.cli.main import app
+from app.cli.commands import app
 from app.cli.operator import channels
 from app.domain.call.trial_call import TRIAL_AGENT
 from app.domain.errors import InvalidError

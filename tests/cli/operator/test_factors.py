@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from app.cli.main import app
+from app.cli.commands import app
 from tests.fixtures.commands import Across, CliRunner
 from tests.fixtures.gateway import SECRET, open_gateway
 from tests.fixtures.second_factors import ALICE, BOB, STEPS_UP, Phone, asked, enrolled, forward

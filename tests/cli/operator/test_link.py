@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from app.cli.commands import app
 from app.cli.greeting import Greeting
-from app.cli.main import app
 from app.usecases.reading.at_start import AtStart
 from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.cli.main import app
+from app.cli.commands import app
 from app.clock import SystemClock
 from app.domain.identity.seals import Seals
 from app.storage.requests.requests import lock_request

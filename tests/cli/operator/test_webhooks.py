@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.cli.main import app
+from app.cli.commands import app
 from app.cli.operator.webhooks import mend_for
 from examples.webhook_receiver import verify
 from tests.fixtures.commands import CliRunner

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.cli.main import app
+from app.cli.commands import app
 from tests.fixtures.commands import CliRunner
 from tests.places import ROOT
 

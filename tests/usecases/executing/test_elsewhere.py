@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from app.cli.beside_database import render_event
-from app.cli.main import app
+from app.cli.commands import app
 from app.domain.errors import InvalidError
 from app.domain.request.elsewhere import LONGEST_ID, LONGEST_LINK, checked_elsewhere
 from app.usecases.upkeep.restored import DeclareRestored

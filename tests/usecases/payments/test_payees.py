@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.cli.main import app
+from app.cli.commands import app
 from app.policies.file.policy_book import PolicyBook
 from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import SECRET

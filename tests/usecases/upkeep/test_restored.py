@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import insert
 from structlog.testing import capture_logs
 
-from app.cli.main import app
+from app.cli.commands import app
 from app.embedded import embedded_gateway
 from app.identifiers import RandomIds
 from app.serve import StartRefusedError, hold_database

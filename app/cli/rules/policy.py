@@ -39,7 +39,7 @@ def policy_explain(  # noqa: PLR0917 - options of a command
     """Tell which rules look at a call, with which values, which one decides, and whom it asks. Hooks are not run."""
     from pydantic import ValidationError
 
-    from app.cli.policy_views import explained_lines, view_explanation
+    from app.cli.rules.policy_views import explained_lines, view_explanation
     from app.clock import SystemClock
     from app.policies.file.case_file import CaseEntry, call_of, in_zone
     from app.usecases.judging.explain import explain
@@ -73,7 +73,7 @@ def policy_test(
     as_json: AsJson = False,
 ) -> None:
     """Hold the rules to cases: a call, the verdict it must get, and the rule that must say so. Exit 1 if one fails."""
-    from app.cli.policy_views import failure_lines, view_explanation
+    from app.cli.rules.policy_views import failure_lines, view_explanation
     from app.policies.file.case_file import FILE_NAME, read_cases
     from app.policies.marks.faults import PolicyFaultsError
     from app.usecases.judging.explain import ARGUMENTS
@@ -117,7 +117,7 @@ def policy_replay(
 ) -> None:
     """Judge recorded calls by a changed file: what would now ask, pass or be refused, and who would be asked."""
     from app.cli.beside_database import beside_gateway, run_command
-    from app.cli.policy_views import replay_lines, view_replay
+    from app.cli.rules.policy_views import replay_lines, view_replay
     from app.clock import SystemClock
     from app.policies.file.case_file import parse_span
     from app.usecases.judging.replay import Replay
@@ -145,7 +145,7 @@ def policy_replay(
 def policy_propose(config: Config = HERE, org: Org = None, *, as_json: AsJson = False) -> None:
     """Write the rules that repeated approvals suggest, each narrower than what people approved, as YAML to copy."""
     from app.cli.beside_database import beside_gateway, run_command
-    from app.cli.policy_views import proposed_lines, view_proposed
+    from app.cli.rules.policy_views import proposed_lines, view_proposed
     from app.clock import SystemClock
     from app.usecases.judging.propose_rules import ProposeRules
 

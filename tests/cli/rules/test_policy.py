@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.cli.main import app
+from app.cli.commands import app
 from app.domain.trail.audit import Kind, Record
 from app.policies.file.policy_file import load_policy
 from app.usecases.judging.replay import Replay

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.cli.payment_views import payment_lines, session_told, standing_told, view_payments, view_session, view_standing
+from app.cli.rules.payment_views import (
+    payment_lines,
+    session_told,
+    standing_told,
+    view_payments,
+    view_session,
+    view_standing,
+)
 from app.domain.people.assurance import Assurance
 from app.domain.request.request import Risk
 from app.usecases.judging.explain import trace_lines

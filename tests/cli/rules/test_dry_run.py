@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
-from app.cli.main import Scopes
+from app.cli.commands import Scopes
 from app.domain.identity.api_key import Scope
 from tests.fixtures import forked
 from tests.fixtures.patience import HANGS

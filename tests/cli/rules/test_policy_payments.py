@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.cli.main import app
+from app.cli.commands import app
 from app.domain.trail.audit import Kind, Record
-from tests.cli.test_policy import run
+from tests.cli.rules.test_policy import run
 from tests.fixtures.commands import CliRunner
 from tests.fixtures.gateway import ACME, PAY, SECRET
 from tests.requirements import requirement

@@ -1,0 +1,1 @@
+"""The commands about rules: what answers a call and why, what would run, and cases that must hold."""
