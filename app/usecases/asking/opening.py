@@ -20,7 +20,6 @@ from app.domain.call.tool import title_line
 from app.domain.call.tool_call import binding_digest
 from app.domain.lifecycle.lifecycle import opened, permitted
 from app.domain.people.people import RELATIONS
-from app.domain.request.quorum import reachable
 from app.domain.request.request import API, ConfirmationRequest
 from app.domain.request.timetable import EPOCH
 from app.domain.rules.policy import Allow, Ask, Deny, raised, why
@@ -33,7 +32,8 @@ from app.usecases.judging.denied_before import denied_before, look_back_at, near
 from app.usecases.judging.judge_call import NOTHING_SAID, Said
 from app.usecases.payments.weigh import spend, weigh
 from app.usecases.permits.permit_before import permitted_before
-from app.usecases.voters.electorate import named_for, related_to, unfilled, voters_at_first
+from app.usecases.voters.electorate import named_for, related_to
+from app.usecases.voters.nobody_left import nobody_left
 from app.usecases.writing.carry_out import carry_out, open_request, plan_people
 
 if TYPE_CHECKING:
@@ -125,16 +125,8 @@ class Opening:
             if permit.loud:
                 return self._show(allowed, permit, cautions, targets)
             return self._allow(allowed, by=permit.by, record=permit.record, standing_id=permit.standing_id)
-        if not reachable(ruling.asking.stages, voters_at_first(judged.call, ruling.asking.stages, judged.policy)):
-            why_nobody = "; ".join(unfilled(judged.call, ruling.asking.stages, judged.policy))
-            nobody = Deny(
-                rule_id=ruling.rule_id,
-                reason="Nobody who may approve this is left once the requester, the agent's owner and those above "
-                f"their limit are taken out{f' ({why_nobody})' if why_nobody else ''}.",
-                policy_version=ruling.policy_version,
-                trace=ruling.trace,
-                record=True,
-            )
+        nobody = nobody_left(ruling, judged.call, judged.policy)
+        if nobody is not None:
             return self._turn_away(nobody, ruled(judged, nobody, allowed=False))
         request = self._build(ruling.asking, ruling.rule_id, why(ruling))
         request = replace(request, cautions=tuple(cautions)) if cautions else request

@@ -16,7 +16,8 @@ from app.domain.rules.rule import Then
 from app.domain.rules.strictest import Wish, at_least_ask
 from app.domain.text.visible import named
 from app.usecases.judging.judge_call import CONFIRM_ALL_TOOLS, REQUIRES_CONFIRMATION
-from app.usecases.voters.electorate import voters_for
+from app.usecases.voters.electorate import awaits_directory, unfilled, voters_for
+from app.usecases.voters.nobody_left import nobody_left
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from app.domain.call.tool_call import ToolCall
     from app.domain.money.payment import Payment
     from app.domain.request.caution import Caution
+    from app.domain.rules.policy import Policy
     from app.domain.rules.rule import Asking
     from app.domain.rules.spending import Budget
     from app.policies.file.policy_file import LoadedPolicy
@@ -89,7 +91,10 @@ def explain(
     ruling = at_least_ask(judge(policy, checked, now=now, explaining=True), flags, policy)
     if whole and not payments:
         cautions = [each for each in cautions if each.kind is CautionKind.NEAR_DENIED]
-    explanation = _explained(loaded, checked, raised(ruling, cautions, policy), now)
+    ruling_at_last = raised(ruling, cautions, policy)
+    if whole and isinstance(ruling_at_last, Ask):  # limits are about amounts, of which part of a call says nothing
+        ruling_at_last = _refused(ruling_at_last, checked, policy) or ruling_at_last
+    explanation = _explained(loaded, checked, ruling_at_last, now)
     if cautions and isinstance(ruling, Allow):
         explanation = replace(explanation, warned=tuple(dict.fromkeys(each.kind for each in cautions)))
     if not payments or explanation.verdict is Then.DENY:
@@ -97,6 +102,16 @@ def explain(
     counting = [budget for budget in policy.payments.budgets if _counts(budget, tool)]
     step_up = sorted(kind.value for kind in policy.payments.step_up)
     return replace(explanation, payments=payments, budgets=tuple(counting), step_up=tuple(step_up))
+
+
+def _refused(ruling: Ask, call: ToolCall, policy: Policy) -> Deny | None:
+    """Say that nobody could approve it, where the file and the call can tell.
+
+    Whom a platform's group has, and what an agent's key or a proof says of its caller, is known to a gateway alone.
+    """
+    if awaits_directory(call, ruling.asking.stages, policy) or unfilled(call, ruling.asking.stages, policy):
+        return None
+    return nobody_left(ruling, call, policy)
 
 
 def _counts(budget: Budget, tool: Tool) -> bool:

@@ -108,6 +108,61 @@ def test_what_happens_when_nobody_answers_is_told_as_well(rules: Path) -> None:
     assert asks["escalate"] == [{"after_seconds": 1800, "to": ["deputies"], "channels": []}]
 
 
+LIMITED = """\
+org: acme
+default: deny
+people:
+  ann@acme.example: {limit: {CNY: 500}}
+  bob@acme.example: {limit: {CNY: 900}}
+  eve@acme.example: {}
+groups:
+  finance: [ann@acme.example, bob@acme.example]
+ask: {stages: [{of: [finance]}], channels: [api]}
+tools:
+  wire: {money: [amount]}
+  hire: {}
+rules:
+  - {id: all, tools: [wire], then: ask}
+  - {id: owned, tools: [hire], then: ask, stages: [{of: [owner], allow_owner: true}]}
+"""
+NOBODY = (
+    "DENY by all: Nobody who may approve this is left once the requester, the agent's owner and those above their limit"
+)
+
+
+@requirement("S-07")
+@pytest.mark.parametrize(
+    ("amount", "more", "told"),
+    [
+        ("500", {}, "ASK by all"),
+        ("900", {}, "ASK by all"),
+        ("901", {}, NOBODY),
+        ("900", {"user": "bob@acme.example"}, NOBODY),
+        ("900", {"owner": "Bob@acme.example"}, NOBODY),
+        ("500", {"user": "bob@acme.example"}, "ASK by all"),
+        ("0.5", {"user": "bob@acme.example", "owner": "ann@acme.example"}, NOBODY),
+    ],
+)
+def test_a_call_that_too_few_may_approve_is_explained_as_it_is_answered(
+    rules: Path, tmp_path: Path, amount: str, more: dict[str, str], told: str
+) -> None:
+    rules.write_text(LIMITED)
+    call = {"tool": "wire", "args": {"amount": amount, "currency": "CNY"}, **more}
+    done = run("explain", "-c", str(rules), given=json.dumps(call))
+    assert done.stdout.startswith(told), done.output
+    decision = told.split(maxsplit=1)[0].lower()
+    cases = tmp_path / "cases.yaml"
+    cases.write_text(f"cases:\n  - {json.dumps({'it': 'is answered so', **call, 'expect': decision})}\n")
+    assert run("test", "-c", str(rules), str(cases)).exit_code == 0
+
+
+def test_whom_only_a_gateway_knows_of_a_call_is_not_said_to_be_missing(rules: Path) -> None:
+    """The agent's owner stands with its key: where a call to be explained names none, there may be one all the same."""
+    rules.write_text(LIMITED)
+    done = run("explain", "-c", str(rules), given=json.dumps({"tool": "hire", "args": {}}))
+    assert done.stdout.startswith("ASK by owned")
+
+
 @requirement("S-16")
 def test_a_condition_in_doubt_and_arguments_against_the_schema_are_told(rules: Path) -> None:
     at = ("--at", "2026-01-05T12:00", "-c", str(rules))
