@@ -52,6 +52,8 @@ def health_router(c: Services) -> Router:
             standing = await c.read.standing()
         trouble = c.read.trouble
         seen = c.replicas.seen
+        # Receivers of several orgs may have one name: the one that has failed for longest is told, as it comes last.
+        failing = sorted(c.webhooks.failing, key=lambda each: each.since, reverse=True)
         text = await asyncio.to_thread(  # what the kernel says of the process is read from files
             c.telemetry.render,
             waiting=len(c.waiters),
@@ -64,7 +66,7 @@ def health_router(c: Services) -> Router:
             replicas=seen.live,
             differ=[each.matter.value for each in seen.differences],
             directions=c.contact.directions(),
-            webhooks={each.webhook: (c.clock.now() - each.since).total_seconds() for each in c.webhooks.failing},
+            webhooks={each.webhook: (c.clock.now() - each.since).total_seconds() for each in failing},
             access={trouble.channel: trouble.lost for trouble in c.renew_access.troubles},
         )
         return Response(text, media_type="text/plain; version=0.0.4")

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from app.domain.errors import UnavailableError
 from app.ports import ChannelUnavailableError
 from app.storage.engine.transaction import LostGuardError, Statement
+from app.usecases.platforms.send_webhooks import Failing
 from tests.fixtures.figures import scraped, value
 from tests.fixtures.gateway import ManualClock
 from tests.places import ROOT
@@ -50,6 +51,18 @@ async def test_what_is_owed_is_counted_and_its_age_is_told(either_gateway: Gatew
     assert value(families, "assent_event_streams") == 0
     assert families["process_resident_memory_bytes"].samples[0].value > 10_000_000
     assert first["state"] == "pending"
+
+
+async def test_of_two_orgs_receivers_of_one_name_the_longer_failure_is_told(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = gateway.clock.now()
+    failing = [
+        Failing(org=org, webhook="siem", since=now - timedelta(seconds=seconds), why="status 500")
+        for org, seconds in (("acme", 60), ("globex", 3600), ("initech", 5))
+    ]
+    monkeypatch.setattr(type(gateway.container.webhooks), "failing", property(lambda _: tuple(failing)))
+    assert value(await scraped(gateway), "assent_webhook_failing_seconds", webhook="siem") == 3600
 
 
 async def test_counting_is_not_done_at_every_look(gateway: Gateway) -> None:
