@@ -53,13 +53,13 @@ async def measure_cycles(run: Run, kind: str) -> list[Row]:
     """Measure one kind of database."""
     sizes, name, goal = run.sizes, NAMES[kind], _IDS[kind]
     bare = run.databases.new(kind, migrated=False)
-    url = run.databases.new(kind)
+    url, floor_url = run.databases.new(kind), run.databases.new(kind, migrated=False)
     server = await gateway(run.databases.folder / f"cycles-{kind}", url)
     births = Births(url)
     spans: list[float] = []
     cost, bare_cost = Cost(), Cost()
 
-    async with server, references.floor_server(run.databases.new(kind, migrated=False)) as floor:
+    async with server, references.floor_server(floor_url) as floor:
 
         async def ours() -> float:
             talk, before = GatewayTalk(server), server.busy()
@@ -97,6 +97,9 @@ async def measure_cycles(run: Run, kind: str) -> list[Row]:
             request = encode("POST", "/plain", body=CALL)
             return await rate(floor.port, request, concurrent=32, seconds=sizes.seconds / 2)
 
+        await run_one_call(GatewayTalk(server), births=births, concurrent=sizes.concurrent, seconds=sizes.seconds / 4)
+        await run_cycles(FloorTalk(floor), concurrent=sizes.concurrent, seconds=sizes.seconds / 4)
+        run.databases.settle(url, floor_url)
         taken = await run.medians(
             f"{goal} cycles, {name}",
             "/s",
