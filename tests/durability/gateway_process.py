@@ -113,7 +113,7 @@ class Gateway:
 
     async def died(self) -> None:
         """Wait until the process has ended by SIGKILL, as its failpoint says."""
-        code = await asyncio.wait_for(self.process.ended(), 60)  # long: beside other work a first card takes its time
+        code = await asyncio.wait_for(self.process.ended(), HANGS)
         assert code == -signal.SIGKILL, self.log.read_text()
 
     async def close(self) -> None:
