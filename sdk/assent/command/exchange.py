@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 16 * 1024 * 1024
 _LARGEST_HEAD = 64 * 1024
+_LONGEST_SHOWN = 200
 _PASSING = (408, 425, 429)
 _FIRST_PAUSE = 0.1
 _LAST_PAUSE = 5.0
@@ -211,4 +212,21 @@ def _judge(status: int, fields: dict[str, str], content: bytes) -> dict[str, Any
         after = fields.get("retry-after", "")
         raise AwayError(f"status {status}", min(float(after), 60.0) if after.isascii() and after.isdigit() else 0.0)
     problem = body or {}
-    raise RefusedError(status, str(problem.get("code") or ""), str(problem.get("detail") or problem.get("title") or ""))
+    code = problem.get("code")
+    if not isinstance(code, str):
+        raise RefusedError(0, "foreign", _foreign(status, fields))
+    raise RefusedError(status, code, str(problem.get("detail") or problem.get("title") or ""))
+
+
+def _foreign(status: int, fields: dict[str, str]) -> str:
+    """Say that this is no answer of Assent's, in the words of the client: a login page refuses nobody's key."""
+    kind = _plain(fields.get("content-type", "").partition(";")[0]) or "no type"
+    told = f"what answers at the gateway's URL is no gateway of Assent: status {status}, {kind}"
+    if 300 <= status < 400:
+        place = _plain(fields.get("location", "").partition("?")[0]) or "nowhere"
+        return f"{told}; it points to {place}, which is not followed: is the URL right?"
+    return f"{told}. Does a proxy, or another program, answer there?"
+
+
+def _plain(text: str) -> str:
+    return "".join(c for c in text.strip() if c.isprintable())[:_LONGEST_SHOWN]

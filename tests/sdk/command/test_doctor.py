@@ -151,6 +151,10 @@ def test_a_gateway_that_does_not_answer_or_refuses_the_key_is_named(
 ) -> None:
     gateway.faults["list"].append("401")
     assert "refuses the key" in clinic.examine(settings).out.decode()
+    gateway.faults["list"].append("redirect")
+    told = clinic.examine(settings).out.decode()
+    assert "is no gateway of Assent: status 307" in told
+    assert "does not serve this agent" not in told
     gateway.stop()
     assert "does not answer" in clinic.examine(settings).out.decode()
 

@@ -192,6 +192,32 @@ def test_an_answer_that_is_no_http_or_no_json_is_a_no(
     assert HookLine(url=f"http://{raw_server(reply)}", folder=tmp_path).run(event(), *SHORT).blocks()
 
 
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        (
+            b"302 Found\r\nLocation: https://login.example/in?next=%2Fv1\x07\r\nContent-Type: text/html; charset=utf-8",
+            "status 302, text/html; it points to https://login.example/in, which is not followed: is the URL right?",
+        ),
+        (b"302 Found", "status 302, no type; it points to nowhere, which is not followed"),
+        (b"401 Unauthorized\r\nContent-Type: text/html", "status 401, text/html. Does a proxy, or another program,"),
+        (b"403 Forbidden\r\nContent-Type: text/html", "status 403, text/html. Does a proxy, or another program,"),
+        (b"404 Not Found\r\nContent-Type: text/html", "status 404, text/html. Does a proxy, or another program,"),
+    ],
+)
+def test_what_is_no_gateway_is_told_as_such_and_refuses_nobodys_key(
+    raw_server: Callable[[Callable[[socket.socket], None]], str], tmp_path: Path, head: bytes, told: str
+) -> None:
+    def reply(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 " + head + b"\r\nContent-Length: 5\r\n\r\nLogin")
+
+    said = HookLine(url=f"http://{raw_server(reply)}", folder=tmp_path).run(event(), *SHORT)
+    assert said.blocks()
+    assert f"what answers at the gateway's URL is no gateway of Assent: {told}" in said.reason
+    assert "key" not in said.reason
+
+
 def test_chunks_and_a_100_continue_are_understood(
     raw_server: Callable[[Callable[[socket.socket], None]], str], tmp_path: Path
 ) -> None:

@@ -228,11 +228,10 @@ def _of_gateway(config: str | None) -> Iterator[str]:
     except HookError as error:
         yield str(error)
     except RefusedError as refused:
-        yield (
-            f"the gateway refuses the key: {refused}"
-            if refused.status in {401, 403}
-            else f"the gateway does not serve this agent: {refused}"
-        )
+        if refused.status in {401, 403}:
+            yield f"the gateway refuses the key: {refused}"
+        else:
+            yield f"the gateway does not serve this agent: {refused}" if refused.status else refused.detail
     except AwayError as away:
         yield f"the gateway does not answer: {away}"
 
