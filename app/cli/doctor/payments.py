@@ -105,7 +105,8 @@ def _levels(policy: Policy, tool: Tool) -> Iterator[Finding]:
     if highest >= Assurance.L2:
         yield ok(f"{policy.org}: the highest tier of {tool.name} takes {highest}")
     else:
-        what = f"{policy.org}: one click in a chat approves any {tool.name}"
+        but = ", but for " + ", ".join(sorted(policy.payments.step_up)) if policy.payments.step_up else ""
+        what = f"{policy.org}: one click in a chat, or one call with a personal key, approves any {tool.name}{but}"
         yield warning(what, f"assurance: L2 (or L3) on the highest tier: {PAGE}")
 
 

@@ -94,10 +94,11 @@ def _write(folder: Path, questions: Questions, org: str | None) -> None:
         typer.echo(f'no ASSENT_SECRET in it: echo "ASSENT_SECRET=$(assent secret)" >> {folder / SECRETS}', err=True)
     if FILE in there:
         _check_old(folder / FILE, known)
-    if known.get("ASSENT_DATABASE_URL", "").startswith("postgresql:"):
+    owner_migrates = known.get("ASSENT_DATABASE_URL", "").startswith("postgresql:")
+    if owner_migrates:
         typer.echo(_OWNER_FIRST)
     typer.echo("\nnext:")
-    for line in _commands(folder, spec, unset):
+    for line in _commands(folder, spec, unset, owner_migrates=owner_migrates):
         typer.echo(f"  {line}")
 
 
@@ -194,18 +195,19 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
                 continue
 
 
-def _commands(folder: Path, spec: Spec | None, unset: list[Need]) -> Iterator[str]:
+def _commands(folder: Path, spec: Spec | None, unset: list[Need], *, owner_migrates: bool) -> Iterator[str]:
     """Yield three lines for a shell, each of which works where the one before has."""
     there = "" if folder == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
+    serve = "assent serve" if owner_migrates else "assent serve --migrate"
     load = f"set -a && . ./{SECRETS} && set +a"
     if not unset or spec is None:
         yield f"{there}{load}"
         yield "assent doctor"
-        yield "assent serve --migrate"
+        yield serve
         return
     yield f"{there}{_setup(spec)}"
     yield f'"${{EDITOR:-vi}}" {SECRETS}    # {", ".join(need.name for need in unset)}'
-    yield f"{load} && assent doctor && assent serve --migrate"
+    yield f"{load} && assent doctor && {serve}"
 
 
 def _setup(spec: Spec) -> str:

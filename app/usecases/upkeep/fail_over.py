@@ -57,7 +57,7 @@ class FailOver:
         for each in lost:
             tx.of(each.org).append(Record(kind=Kind.COMMITS_LOST, actor=SYSTEM, facts=_facts(each)))
         if not all(is_declared(tx, each) for each in lost) or (moved and not self._is_synchronous):
-            _fence(tx, epoch + 1, server)
+            _fence(tx, epoch + 1, server if moved else None)
         elif moved and server is not None:
             for org in list_orgs(tx):
                 facts = {"epoch": epoch + 1, "timeline": server.timeline}
@@ -104,7 +104,12 @@ def _is_new(tx: Tx, server: Server, epoch: int) -> bool:
 
 
 def _fence(tx: Tx, epoch: int, server: Server | None) -> None:
-    reason = "a standby of the database took over" + (f" (timeline {server.timeline})" if server else "")
+    """Begin an epoch. `server` is the one that took over, where it is known that one did."""
+    reason = (
+        f"a standby of the database took over (timeline {server.timeline})"
+        if server
+        else "the database lacks what it had committed: a standby took over, or a backup was put back"
+    )
     after = find_newest_open(tx)
     begin_epoch(tx, epoch, by=SYSTEM, reason=reason, after=after)
     for org in list_orgs(tx):

@@ -91,7 +91,11 @@ def test_where_nothing_is_paid_nothing_is_said(tmp_path: Path) -> None:
             Severity.WARNING,
             "the rule ads lets whoever asks for ads__top_up approve it alone where nobody else may",
         ),
-        ({"assurance: L2\n": "assurance: L1\n"}, Severity.WARNING, "one click in a chat approves any ads__top_up"),
+        (
+            {"assurance: L2\n": "assurance: L1\n"},
+            Severity.WARNING,
+            "or one call with a personal key, approves any ads__top_up, but for first_payee",
+        ),
         (
             {EXAMPLE[EXAMPLE.index("calendar:") : EXAMPLE.index("channels:")]: "", "  step_up": "  # step_up"},
             Severity.WARNING,

@@ -140,6 +140,7 @@ def test_what_the_environment_has_is_not_copied_into_a_file(tmp_path: Path, monk
     secrets = (tmp_path / ".env").read_text()
     assert not [value for value in known.values() if value in secrets + done.output]
     assert "`assent migrate` first" in done.stdout  # as whom, where the gateway's own role may not
+    assert done.stdout.rstrip().endswith("&& assent serve")
     assert "\nSLACK_APP_TOKEN=\n" in secrets
     assert "SLACK_APP_TOKEN, SLACK_CHANNEL" in done.stdout
     assert "SLACK_BOT_TOKEN" not in done.stdout
