@@ -120,7 +120,7 @@ BESIDE := kills durability cli api usecases cards
 SHIPPED := app channels sdk migrations
 TYPED :=
 .PHONY: test
-test: JOBS = $(if $(ALL)$(COVERAGE),5,8)
+test: JOBS = $(if $(ALL)$(COVERAGE),4,8)
 test: $(INSTALLED)  ## the checks (types of what is shipped), and all tests but twins and heavy ones (ALL=1: all, as CI; COVERAGE=1: all, what they reach, and its floor)
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
 	$(IN_SHELVES) check $(addprefix shelf-,$(if $(ALL)$(COVERAGE),$(SHELVES),$(INNER))) \

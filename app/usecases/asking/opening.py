@@ -32,8 +32,7 @@ from app.usecases.judging.denied_before import denied_before, look_back_at, near
 from app.usecases.judging.judge_call import NOTHING_SAID, Said
 from app.usecases.payments.weigh import spend, weigh
 from app.usecases.permits.permit_before import permitted_before
-from app.usecases.voters.electorate import named_for, related_to
-from app.usecases.voters.nobody_left import nobody_left
+from app.usecases.voters.electorate import named_for, nobody_left, related_to
 from app.usecases.writing.carry_out import carry_out, open_request, plan_people
 
 if TYPE_CHECKING:

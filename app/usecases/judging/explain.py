@@ -16,8 +16,7 @@ from app.domain.rules.rule import Then
 from app.domain.rules.strictest import Wish, at_least_ask
 from app.domain.text.visible import named
 from app.usecases.judging.judge_call import CONFIRM_ALL_TOOLS, REQUIRES_CONFIRMATION
-from app.usecases.voters.electorate import awaits_directory, unfilled, voters_for
-from app.usecases.voters.nobody_left import nobody_left
+from app.usecases.voters.electorate import awaits_directory, nobody_left, unfilled, voters_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

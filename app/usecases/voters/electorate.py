@@ -14,7 +14,8 @@ from app.domain.errors import BadArgumentsError
 from app.domain.money.amounts import currency_of
 from app.domain.money.payment import payments_of, totals
 from app.domain.people.people import MANAGER, OWNER, RELATIONS, REQUESTER, Amount, email_key
-from app.domain.request.quorum import Electorate, barred_from_all, count, electorate, steps
+from app.domain.request.quorum import Electorate, barred_from_all, count, electorate, reachable, steps
+from app.domain.rules.policy import Deny
 from app.domain.text.paths import values_at
 from app.ports import AccountStatus
 from app.storage.cards.accounts import list_by_account
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from app.domain.request.decision import Decision
     from app.domain.request.quorum import Stage
     from app.domain.request.request import ConfirmationRequest
-    from app.domain.rules.policy import Policy
+    from app.domain.rules.policy import Ask, Policy
     from app.storage.engine.transaction import Tx
 
 _MOST_KEPT = 1024
@@ -107,6 +108,22 @@ def unfilled(call: ToolCall, stages: Sequence[Stage], policy: Policy) -> tuple[s
     }
     names = dict.fromkeys(name for stage in stages for name in stage.of if name in RELATIONS)
     return tuple(why[name] for name in names if not named_for(call, (name,), policy))
+
+
+def nobody_left(ruling: Ask, call: ToolCall, policy: Policy) -> Deny | None:
+    """Return the refusal of a call that too few may approve, made at once: nobody is asked in vain. None for others."""
+    stages = ruling.asking.stages
+    if reachable(stages, voters_at_first(call, stages, policy)):
+        return None
+    why_nobody = "; ".join(unfilled(call, stages, policy))
+    return Deny(
+        rule_id=ruling.rule_id,
+        reason="Nobody who may approve this is left once the requester, the agent's owner and those above "
+        f"their limit are taken out{f' ({why_nobody})' if why_nobody else ''}.",
+        policy_version=ruling.policy_version,
+        trace=ruling.trace,
+        record=True,
+    )
 
 
 def awaits_directory(call: ToolCall, stages: Sequence[Stage], policy: Policy) -> bool:
