@@ -139,7 +139,7 @@ async def _vanished(request: Request, error: Exception) -> Response:
 
 async def _unknown(request: Request, error: Exception) -> Response:
     log.error("request.crashed", path=request.url.path, exc_info=error)
-    detail = "This is our fault. Nothing was approved or executed because of it."
+    detail = "This is our fault. What was recorded before it stands: look how the request stands before you try again."
     return render_problem(500, "internal", "Internal error", detail, request.url.path)
 
 

@@ -50,6 +50,40 @@ async def test_a_click_behind_a_database_that_hangs_is_answered_in_time_and_goes
 
 
 @requirement("F-45")
+@pytest.mark.may_block  # a traceback is read from files
+async def test_a_channel_that_fails_to_say_it_takes_nothing_back(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = await gateway.ask()
+    clicks, channel = gateway.container.clicks, gateway.container.channels.get("acme", "chat")
+
+    def broken(*_: object) -> None:
+        raise KeyError("of somebody else's package")
+
+    monkeypatch.setattr(channel, "answer", broken)
+    answer = await clicks("acme", channel, gateway.platform.press(gateway.card(request), "U_ALICE", "approve"))
+    assert (answer.status, answer.body) == (200, None)
+    assert (await gateway.read(request))["state"] == "approved"
+    await eventually(lambda: gateway.platform.told[-1][1].result is ClickResult.RECORDED)  # beside the answer
+
+
+@requirement("S-19")
+@pytest.mark.may_block  # as above
+async def test_a_callback_that_a_channel_cannot_read_is_nobodys(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = gateway.container.channels.get("acme", "chat")
+
+    def broken(*_: object, **__: object) -> None:
+        raise TypeError("comparing strings with non-ASCII characters is not supported")
+
+    monkeypatch.setattr(channel, "read", broken)
+    said = await gateway.http.post("/v1/channels/chat/callback", content=b"{}")
+    assert (said.status_code, said.json()["code"]) == (401, "unauthenticated")
+    assert "non-ASCII" not in said.text
+
+
+@requirement("F-45")
 def test_the_answer_leaves_before_the_platform_gives_up() -> None:
     assert ANSWER_SECONDS < 2.5
 
