@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from app.cli.options import Spoken
+from app.cli.options import Spoken, nothing_first
 from app.cli.serving import serve
 from app.cli.unwritten import answering
 
@@ -16,17 +16,13 @@ def main() -> None:
     with answering():
         if sys.argv[1:2] == ["serve"]:
             alone = typer.Typer(cls=Spoken, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-            alone.callback()(_nothing_first)
+            alone.callback()(nothing_first)
             alone.command()(serve)
             alone()
         else:
             from app.cli.commands import app
 
             app()
-
-
-def _nothing_first() -> None:
-    """Keep a group of one command a group."""
 
 
 if __name__ == "__main__":

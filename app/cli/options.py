@@ -35,6 +35,10 @@ class Spoken(TyperGroup):
         return found
 
 
+def nothing_first() -> None:
+    """Keep a group of one command a group."""
+
+
 def _may_be_empty(word: str) -> bool:
     return not word or word.endswith("=")
 

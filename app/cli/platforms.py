@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import typer
 
-from app.cli.options import Spoken
+from app.cli.options import Spoken, nothing_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -106,13 +106,9 @@ def _group(spec: Spec, setup: Setup) -> typer.Typer:
         rich_markup_mode=None,
         help=f"Setting {spec.title} up.",
     )
-    group.callback()(_nothing_first)
+    group.callback()(nothing_first)
     group.command(setup.name, help=setup.help)(_command(spec, setup))
     return group
-
-
-def _nothing_first() -> None:
-    """Keep a group of one command a group."""
 
 
 def _command(spec: Spec, setup: Setup) -> Callable[..., None]:
