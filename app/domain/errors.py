@@ -16,6 +16,7 @@
     │   ├── PausedError               people have stopped it; nothing of it runs now
     │   ├── DigestMismatchError       what is presented is not what was approved
     │   ├── AlreadyAnsweredError      the question has its answer
+    │   ├── OutdatedError             today's rules would not let run what this would approve
     │   ├── TooOftenError             this was done for one request as often as it can be
     │   ├── TooSoonError              this was done a moment ago
     │   ├── NotStartedError           an outcome for what was never claimed
@@ -160,6 +161,12 @@ class AlreadyAnsweredError(ConflictError):
     """There is no open question, or somebody has answered it already."""
 
     code = "already_answered"
+
+
+class OutdatedError(ConflictError):
+    """The rules have changed since this was asked, and today's would not let it run; a denial still counts."""
+
+    code = "outdated"
 
 
 class TooOftenError(ConflictError):

@@ -45,6 +45,7 @@ STATUS: dict[type[AssentError], int] = {
     errors.PausedError: 409,
     errors.DigestMismatchError: 409,
     errors.AlreadyAnsweredError: 409,
+    errors.OutdatedError: 409,
     errors.TooOftenError: 409,
     errors.TooSoonError: 409,
     errors.NotStartedError: 409,
@@ -63,7 +64,7 @@ STATUS: dict[type[AssentError], int] = {
 
 _MEDIA_TYPE = "application/problem+json"
 _REFUSED = (errors.UnauthenticatedError, errors.ForbiddenError, errors.ConflictError)
-_SAID_BY_VOTES = frozenset({"not_eligible", "step_up_needed", "too_soon"})  # the vote's own event says it
+_SAID_BY_VOTES = frozenset({"not_eligible", "outdated", "step_up_needed", "too_soon"})  # the vote's own event says it
 
 
 def install(app: Starlette) -> None:

@@ -24,6 +24,7 @@ class Refusal(StrEnum):
     EDITED = "barred_editor"  # who changed the call: whose arguments they are, somebody else must approve
     OVER_LIMIT = "over_limit"  # the call is above what this person may approve, or its amount is not known
     STEP_UP = "step_up"  # the approval takes more than was given: a typed code, a second factor
+    OUTDATED = "outdated"  # the file has changed since it was asked: what it says today would not let the call run
     REPEATED = "repeated"  # this person said the same before
     NO_VOTE = "no_vote"  # this person has no vote to withdraw
     TOO_EARLY = "too_early"  # the deadline has not passed, or nothing is due

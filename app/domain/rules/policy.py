@@ -157,6 +157,13 @@ class Policy:
         known = self._whole.get(name)
         return as_one(tools_of(self, name)) if known is None else known
 
+    def is_enforced(self, name: str) -> bool:
+        """Say whether only an executor may run a tool; of a tool that the file refuses, nobody may."""
+        try:
+            return self.whole_tool(name).enforced
+        except UnknownToolError:
+            return True
+
     def _naming(self, tool: str) -> tuple[Rule, ...]:
         return tuple(rule for rule in self.rules if rule.names(tool))
 

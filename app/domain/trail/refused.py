@@ -46,6 +46,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "nobody_of_the_file": ("the file does not have this person", "配置中没有此人"),
     "locked": ("they are locked after wrong codes", "输错次数过多，已锁定"),
     # When, and what.
+    "outdated": ("today's rules would not let it run", "按现行规则不得执行"),
     "already_settled": ("it was settled by then", "申请已办结"),
     "repeated": ("they had said the same before", "重复表决"),
     "no_vote": ("there was no vote to take back", "没有可撤回的表决"),

@@ -85,7 +85,8 @@ class EditByClick:
         return Received(outcome=refusal(reader, "edit_again", ClickResult.RETRY))
 
     def _begin(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick) -> _Begun | Received:
-        policy = self._book.current(tx.org).policy
+        loaded = self._book.current(tx.org)
+        policy = loaded.policy
         if was_seen(tx, channel.name, click.event_key):
             reader = spoken_to(tx, channel, click, policy)
             return Received(outcome=refusal(reader, "done_before", ClickResult.ALREADY))
@@ -114,7 +115,7 @@ class EditByClick:
         if canonical(arguments) != canonical(dict(request.call.arguments)):
             return _Begun(request=request, edition=edition)
         seen_before(tx, channel.name, click.event_key)
-        return _made(known, approve_as_it_is(tx, request, known.now, policy, edition))
+        return _made(known, approve_as_it_is(tx, request, known.now, loaded, edition))
 
     async def _write(
         self, org: str, channel: Channel, click: Click, sealed: SealedClick, wanted: _Wanted

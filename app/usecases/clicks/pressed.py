@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _PLAINLY = {
     Refusal.BARRED: ("barred", ClickResult.REFUSED),
     Refusal.EDITED: ("barred_editor", ClickResult.REFUSED),
+    Refusal.OUTDATED: ("outdated", ClickResult.REFUSED),
     Refusal.OVER_LIMIT: ("over_limit", ClickResult.REFUSED),
     Refusal.STEP_UP: ("step_up", ClickResult.REFUSED),
     Refusal.NO_VOTE: ("no_vote", ClickResult.ALREADY),

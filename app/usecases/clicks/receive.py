@@ -81,7 +81,8 @@ class Receive:
         return await other(org, channel, click, sealed)
 
     def _unit(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick) -> Received:
-        policy = self._book.current(tx.org).policy  # of this instant, not of when the click came in
+        loaded = self._book.current(tx.org)  # of this instant, not of when the click came in
+        policy = loaded.policy
         known = recognise(tx, channel, click, sealed, policy=policy, seals=self._seals)
         if not isinstance(known, Recognised):
             return Received(outcome=known)
@@ -108,7 +109,7 @@ class Receive:
             tx,
             known.request,
             known.now,
-            policy,
+            loaded,
             person=known.person,
             verdict=verdict,
             reason=click.reason and click.reason.replace("\0", "\\u{0}"),  # PostgreSQL's texts have no NUL

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from app.domain.rules.session_approval import SessionScope
     from app.domain.text.language import Language
     from app.policies.file.policy_book import PolicyBook
+    from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.console.glance import Glance
@@ -82,6 +83,7 @@ _LOOKED = "console look"
 _PLAINLY = {
     Refusal.BARRED: "click.barred",
     Refusal.EDITED: "click.barred_editor",
+    Refusal.OUTDATED: "click.outdated",
     Refusal.OVER_LIMIT: "click.over_limit",
     Refusal.STEP_UP: "click.step_up",
     Refusal.NO_VOTE: "click.no_vote",
@@ -143,8 +145,8 @@ class DecideOnPage:
         looked = f"{right.name}:{request_id}"
 
         def unit(tx: Tx) -> tuple[DecidePage, bool] | AssentError:
-            policy, now = self._policy(right.org), tx.now()
-            request = find_request(tx, request_id)
+            loaded, now = self._book.current(right.org), tx.now()
+            policy, request = loaded.policy, find_request(tx, request_id)
             refused = refusal_to_look(right, request, request_id, policy, now)
             if refused is not None or request is None:
                 return refused or NotFoundError()
@@ -161,7 +163,7 @@ class DecideOnPage:
                     pause=pause,
                     earlier=_earlier(tx, request, policy, right.person, now),
                 ),
-                glance=glance_at(tx, request, policy, language, reader=right.person, now=now),
+                glance=glance_at(tx, request, loaded, language, reader=right.person, now=now),
                 press=render_press(self._seals, press),
                 stands=press.stood,
                 by_app=has_totp(tx, right.person),
@@ -205,11 +207,11 @@ class DecideOnPage:
             if locked is None:
                 return why_missing(tx, request_id)
             request, now = locked
-            policy = self._policy(right.org)
-            refused = refusal_to_look(right, request, request_id, policy, now)
+            loaded = self._book.current(right.org)
+            refused = refusal_to_look(right, request, request_id, loaded.policy, now)
             if refused is not None:
                 return refused
-            return (self._pressed(tx, request, now, policy, language, right, wanted),)
+            return (self._pressed(tx, request, now, loaded, language, right, wanted),)
 
         [refused] = await self._store.write(unit, org=right.org, about=request_id)
         return refused
@@ -241,11 +243,12 @@ class DecideOnPage:
         tx: Tx,
         request: ConfirmationRequest,
         now: datetime,
-        policy: Policy,
+        loaded: LoadedPolicy,
         language: Language,
         right: Right,
         wanted: Wanted,
     ) -> Refused | None:
+        policy = loaded.policy
         try:
             press = parse_press(self._seals, wanted.press, session=right.name, request_id=request.id)
         except BadTokenError:
@@ -275,7 +278,7 @@ class DecideOnPage:
                 return Refused(sentence=proof_told(worth, language), press=press)
             evidence = replace(evidence, assurance=worth)
         decided = decide(
-            tx, request, now, policy, person=person, verdict=verdict, reason=wanted.reason, evidence=evidence
+            tx, request, now, loaded, person=person, verdict=verdict, reason=wanted.reason, evidence=evidence
         )
         if allowing is not None and decided.refusal is None:
             allow_for_session(tx, decided.request, allowing, policy, person=person, now=now)

@@ -12,7 +12,7 @@ from app.domain.card.card_for import agreed, instant_text
 from app.domain.card.shown_call import ShownCall
 from app.domain.card.typed import typed_total
 from app.domain.lifecycle.execution import may_take_back
-from app.domain.lifecycle.lifecycle import refusal_of
+from app.domain.lifecycle.lifecycle import Vote, refusal_of
 from app.domain.lifecycle.step import Refusal
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
@@ -27,6 +27,7 @@ from app.usecases.cards.compose import terms_for
 from app.usecases.cards.outcome_facts import outcome_facts
 from app.usecases.console.history import history_of
 from app.usecases.console.why import why_asked
+from app.usecases.executing.still_allowed import why_not_by_this_vote
 from app.usecases.proving.may_count import approval_by, voters_when
 from app.usecases.proving.second_factor import has_factor, totp_subject
 from app.usecases.proving.step_up import locked_out
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
+    from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.transaction import Tx
 
 _READERS = {Refusal.BARRED: "barred", Refusal.EDITED: "edited"}
@@ -80,9 +82,10 @@ class Glance(Struct, frozen=True, kw_only=True):
 
 
 def glance_at(
-    tx: Tx, request: ConfirmationRequest, policy: Policy, language: Language, *, reader: str, now: datetime
+    tx: Tx, request: ConfirmationRequest, loaded: LoadedPolicy, language: Language, *, reader: str, now: datetime
 ) -> Glance:
     """Look at a request for one reader."""
+    policy = loaded.policy
     terms = terms_for(request, policy, language)
     unseen = ShownCall(request, terms).unseen()
     return glance_of(
@@ -90,7 +93,7 @@ def glance_at(
         policy,
         language,
         now=now,
-        may=may_do(tx, request, policy, language, reader=reader, now=now, unseen=unseen),
+        may=may_do(tx, request, loaded, language, reader=reader, now=now, unseen=unseen),
         history=history_of(tx, request, policy, terms) if request.state is State.PENDING else (),
     )
 
@@ -133,7 +136,7 @@ def glance_of(
 def may_do(
     tx: Tx,
     request: ConfirmationRequest,
-    policy: Policy,
+    loaded: LoadedPolicy,
     language: Language,
     *,
     reader: str,
@@ -151,13 +154,16 @@ def may_do(
     if mine is not None:
         said = "approved" if mine.verdict is Verdict.APPROVE else "denied"
         return MayDo(withdraw=True, voted=mine.verdict, why_not=say(language, f"console.you_{said}"))
-    voters = voters_when(tx, request, now, policy, speaking=reader)
+    voters = voters_when(tx, request, now, loaded.policy, speaking=reader)
     best = approval_by(request, now, voters, person=reader, evidence=Evidence(channel=CONSOLE, assurance=Assurance.L3))
     refusal = refusal_of(request, best, voters)
     if refusal is Refusal.OVER_LIMIT:
         return MayDo(deny=True, why_not=say(language, "console.only_deny"))
     if refusal is not None:
         return MayDo(why_not=say(language, f"console.only_read.{_READERS.get(refusal, 'not_eligible')}"))
+    vote, is_same = Vote(decision=best, voters=voters), loaded.policy.version == request.policy_version
+    if not is_same and why_not_by_this_vote(tx, request, vote, loaded, now=now) is not None:
+        return MayDo(deny=True, why_not=say(language, "console.only_deny.outdated"))
     if unseen:
         return MayDo(deny=True, why_not=say(language, "console.only_deny.hidden", fields=", ".join(unseen)))
     if request.assurance.of_each is Assurance.L3 and not (has_factor(tx, reader) if factor is None else factor):

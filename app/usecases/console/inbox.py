@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
     from app.domain.identity.seals import Seals
     from app.domain.request.request import ConfirmationRequest
-    from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.policies.file.policy_book import PolicyBook
+    from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.console.sessions import Right
@@ -121,8 +121,7 @@ class Inbox:
         """Return all that concerns the person of a session, or one list `alone`, from where another page ended."""
 
         def unit(tx: Tx) -> Lists:
-            policy = self._book.current(right.org).policy
-            look = _Look(tx, policy, language, right, self._seals)
+            look = _Look(tx, self._book.current(right.org), language, right, self._seals)
             return look.lists(alone if alone in NAMES else "", _mark(after))
 
         return await self._store.read(unit, org=right.org, long=True)
@@ -141,9 +140,10 @@ class Inbox:
 class _Look:
     """One look at what concerns a person."""
 
-    def __init__(self, tx: Tx, policy: Policy, language: Language, right: Right, seals: Seals) -> None:
+    def __init__(self, tx: Tx, loaded: LoadedPolicy, language: Language, right: Right, seals: Seals) -> None:
         self._tx = tx
-        self._policy = policy
+        self._loaded = loaded
+        self._policy = policy = loaded.policy
         self._language = language
         self._right = right
         self._seals = seals
@@ -186,7 +186,7 @@ class _Look:
             if not may_look(request, self._policy, self._right.person, now=self._now):
                 continue
             may = may_do(
-                self._tx, request, self._policy, self._language, reader=self._right.person, now=self._now, factor=factor
+                self._tx, request, self._loaded, self._language, reader=self._right.person, now=self._now, factor=factor
             )
             if may.deny:
                 mine.append(request)

@@ -18,6 +18,7 @@ from app.domain.errors import (
     AlreadySettledError,
     InvalidError,
     NotEligibleError,
+    OutdatedError,
     StepUpNeededError,
     TooSoonError,
 )
@@ -29,6 +30,7 @@ from app.domain.request.quorum import Tally, count
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import Status
 from app.domain.rules.name_of import name_of
+from app.usecases.executing.still_allowed import why_not_by_this_vote
 from app.usecases.proving.may_count import reading_still_left, voters_when
 from app.usecases.voters.electorate import acts_for
 from app.usecases.writing.carry_out import carry_out
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from app.domain.request.quorum import Electorate
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
+    from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.transaction import Tx
 
 LEFT_TO_OTHERS = {
@@ -52,6 +55,7 @@ _RECORDED = frozenset({
     Refusal.BARRED,
     Refusal.EDITED,
     Refusal.NOT_ELIGIBLE,
+    Refusal.OUTDATED,
     Refusal.OVER_LIMIT,
     Refusal.STEP_UP,
     Refusal.TOO_SOON,
@@ -66,6 +70,7 @@ class Decided(Struct, frozen=True, kw_only=True):
     refusal: Refusal | None
     verdict: Verdict | None = None  # None: a vote was withdrawn
     wait_seconds: int = 0  # after which an approval that came too soon will count
+    outdated: str = ""  # why today's rules would not let run what would have been approved
 
     @property
     def tally(self) -> Tally:
@@ -77,14 +82,18 @@ def decide(
     tx: Tx,
     request: ConfirmationRequest,
     now: datetime,
-    policy: Policy,
+    loaded: LoadedPolicy,
     *,
     person: str,
     verdict: Verdict,
     reason: str | None,
     evidence: Evidence,
 ) -> Decided:
-    """Write one person's verdict on a locked request. `person` was identified by whoever calls."""
+    """Write one person's verdict on a locked request. `person` was identified by whoever calls.
+
+    What no claim would hand out, since the file has changed, is not approved: nobody is told that it was.
+    """
+    policy = loaded.policy
     voters = voters_when(tx, request, now, policy, speaking=person)
     decision = Decision(
         id=tx.ids.new("dec"),
@@ -100,11 +109,23 @@ def decide(
     wait = reading_still_left(tx, request, decision, policy) if unread else timedelta(0)
     if wait:
         step = Step(request=request, refusal=Refusal.TOO_SOON)
+    outdated: str | None = None
+    if policy.version != request.policy_version:
+        outdated = why_not_by_this_vote(tx, request, Vote(decision=decision, voters=voters), loaded, now=now)
+    if outdated is not None and step.refusal is None:
+        step = Step(request=request, refusal=Refusal.OUTDATED)
     after = carry_out(tx, request, step)
     if step.refusal in _RECORDED:
         tx.append(refused_click(evidence, why=str(step.refusal), person=person), request_id=request.id)
     seconds = math.ceil(wait.total_seconds())
-    return Decided(request=after, voters=voters, refusal=step.refusal, verdict=verdict, wait_seconds=seconds)
+    return Decided(
+        request=after,
+        voters=voters,
+        refusal=step.refusal,
+        verdict=verdict,
+        wait_seconds=seconds,
+        outdated=outdated or "",
+    )
 
 
 def withdraw_vote(
@@ -134,6 +155,8 @@ def raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdic
             raise NotEligibleError(LEFT_TO_OTHERS[why])
         case Refusal.OVER_LIMIT:
             raise NotEligibleError("the amount is above what you may approve, or it is not known: you may still deny")
+        case Refusal.OUTDATED:
+            raise OutdatedError(f"not approved: {decided.outdated}")
         case Refusal.STEP_UP:
             level = decided.request.assurance.value
             raise StepUpNeededError(f"approving this takes {level}: see `assurance`", assurance=level)

@@ -58,14 +58,15 @@ class DecideByApi:
         """
 
         def vote(tx: Tx, request: ConfirmationRequest, now: datetime) -> Decided | AssentError:
-            policy = self._book.current(org).policy  # of this instant: who was taken out while this waited has no vote
+            loaded = self._book.current(org)  # of this instant: who was taken out while this waited has no vote
+            policy = loaded.policy
             evidence = Evidence(channel=API)
             if verdict is Verdict.APPROVE:
                 worth = worth_of(tx, self._seals, request, now, policy, person=person, given=given, evidence=evidence)
                 if isinstance(worth, AssentError):
                     return worth
                 evidence = replace(evidence, assurance=worth)
-            return decide(tx, request, now, policy, person=person, verdict=verdict, reason=reason, evidence=evidence)
+            return decide(tx, request, now, loaded, person=person, verdict=verdict, reason=reason, evidence=evidence)
 
         try:
             decided = await self._locked(org, request_id, digest, vote)

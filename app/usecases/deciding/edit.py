@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.domain.text.canonical import JsonValue
     from app.policies.file.policy_book import PolicyBook
+    from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.deciding.decide import Decided
@@ -140,11 +141,12 @@ class Edit:
         Whoever calls has seen that the request is still the one that was judged: its digest says so.
         """
         edition, judged = _without_secrets(request, wanted), wanted.judged
-        policy = self._book.current(tx.org).policy
+        loaded = self._book.current(tx.org)
+        policy = loaded.policy
         if judged.policy.version != policy.version:
             return None
         if canonical(dict(judged.call.arguments)) == canonical(dict(request.call.arguments)):
-            return approve_as_it_is(tx, request, now, policy, edition)
+            return approve_as_it_is(tx, request, now, loaded, edition)
         if request.edited_by != edition.by and builds_on(request, judged.call.arguments):
             return EditRefused(request=request, refusal=Refusal.UNSUITABLE, builds_on=request.edited_by)
         cautions = (*near_copies(tx, judged, now=now), *weigh(tx, judged, now=now, instead_of=request.id))
@@ -170,7 +172,7 @@ class Edit:
         spend_instead(tx, judged, request_id=request.id)
         for note in judged.notes:
             tx.append(note, request_id=request.id)
-        return _with_own_vote(tx, after, now, policy, edition, before=request.assurance)
+        return _with_own_vote(tx, after, now, loaded, edition, before=request.assurance)
 
 
 def may_edit(
@@ -195,21 +197,23 @@ def no_editor(request: ConfirmationRequest, now: datetime, policy: Policy, *, pe
     return None if person in voters.entitled() else Refusal.NOT_ELIGIBLE
 
 
-def approve_as_it_is(tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, edition: Edition) -> EditMade:
+def approve_as_it_is(
+    tx: Tx, request: ConfirmationRequest, now: datetime, loaded: LoadedPolicy, edition: Edition
+) -> EditMade:
     """Count a plain approval, of somebody who changed nothing."""
-    decided = _decide(tx, request, now, policy, edition)
+    decided = _decide(tx, request, now, loaded, edition)
     return EditMade(request=decided.request, decided=decided, own=decided.refusal, changed=False)
 
 
 def _with_own_vote(
-    tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, edition: Edition, *, before: Assurance
+    tx: Tx, request: ConfirmationRequest, now: datetime, loaded: LoadedPolicy, edition: Edition, *, before: Assurance
 ) -> EditMade:
     """Count the editor's vote on what they made, if it is one that counts.
 
     In the breath of a change it is to be worth what the call took `before` as well: who lowers an amount is as sure to
     be who they say as who approves it as it was.
     """
-    voters = voters_of(request, policy, now=now)
+    voters = voters_of(request, loaded.policy, now=now)
     vote = Decision(
         id="",
         person=edition.by,
@@ -224,16 +228,16 @@ def _with_own_vote(
         why_not = Refusal.STEP_UP
     if why_not is not None:
         return EditMade(request=request, decided=None, own=why_not)
-    decided = _decide(tx, request, now, policy, edition)
+    decided = _decide(tx, request, now, loaded, edition)
     return EditMade(request=decided.request, decided=decided, own=decided.refusal)
 
 
-def _decide(tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, edition: Edition) -> Decided:
+def _decide(tx: Tx, request: ConfirmationRequest, now: datetime, loaded: LoadedPolicy, edition: Edition) -> Decided:
     return decide(
         tx,
         request,
         now,
-        policy,
+        loaded,
         person=edition.by,
         verdict=Verdict.APPROVE,
         reason=edition.reason,

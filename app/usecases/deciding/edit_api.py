@@ -130,14 +130,14 @@ class EditByApi:
         if digest != request.digest:
             again = same and request.edited_by == wanted.by  # the answer to the first time was lost
             return EditMade(request=request, decided=None, own=None) if again else _mismatch()
-        policy = self._book.current(tx.org).policy
-        refused = may_edit(tx, request, now, policy, person=wanted.by, evidence=wanted.evidence)
+        loaded = self._book.current(tx.org)
+        refused = may_edit(tx, request, now, loaded.policy, person=wanted.by, evidence=wanted.evidence)
         if refused is not None:
             return refused
         edition = replace(wanted, arguments=whole)
         if same:
             proved = self._proved(tx, request, now, edition, given)
-            return proved if isinstance(proved, AssentError) else approve_as_it_is(tx, request, now, policy, proved)
+            return proved if isinstance(proved, AssentError) else approve_as_it_is(tx, request, now, loaded, proved)
         return _Begun(request=request, edition=edition)
 
     def _proved(

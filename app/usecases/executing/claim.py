@@ -17,7 +17,6 @@ from app.domain.errors import (
     NotStartedError,
     OutcomeConflictError,
     UnavailableError,
-    UnknownToolError,
     WrongScopeError,
 )
 from app.domain.lifecycle import execution
@@ -30,7 +29,7 @@ from app.domain.request.request import GrantStatus
 from app.storage.requests.requests import find_request, lock_request, lock_to_claim
 from app.storage.requests.sealing import why_missing
 from app.usecases.executing.read_only import has_own_guards, held_back, held_back_by_own, may_hold_back
-from app.usecases.executing.still_allowed import why_not_allowed, why_not_approved
+from app.usecases.executing.still_allowed import BEHIND_AN_EXECUTOR, why_not_allowed, why_not_approved
 from app.usecases.hooks.known_call import KnownOnRow
 from app.usecases.pauses.stop_paused import claim_refused
 from app.usecases.voters.electorate import awaits_directory, voters_of, without_account
@@ -225,8 +224,8 @@ def _gone(
     grant = request.grant
     if request.execution is not None or grant is None or grant.status is not GrantStatus.ISSUED:
         return None
-    if not request.enforced and _is_enforced(known):
-        return "this tool runs behind an executor by now; ask again", frozenset()
+    if not request.enforced and known.loaded.policy.is_enforced(request.call.tool):
+        return BEHIND_AN_EXECUTOR, frozenset()
     if request.allowed_by is not None:
         why = why_not_allowed(tx, known, request, now=now)
         return (why, frozenset[str]()) if why is not None else None
@@ -236,19 +235,11 @@ def _gone(
         return UnavailableError(_UNTOLD, retry_after=2)
     if is_met:
         is_same = known.loaded.policy.version == request.policy_version
-        why = None if is_same else why_not_approved(known, request, now=now)
+        why = None if is_same else why_not_approved(known.loaded, known.agents(), request, now=now)
         return (f"the approval no longer stands: {why}", frozenset[str]()) if why is not None else None
     approved = {decision.person for decision in request.decisions if decision.verdict is Verdict.APPROVE}
     lost = frozenset(approved - counted(worth_enough(request.decisions, request.assurance), voters))
     return _sentence(lost), lost
-
-
-def _is_enforced(known: KnownOnRow) -> bool:
-    """Say whether only an executor may run a tool by now; of a tool that the file refuses by now, nobody may."""
-    try:
-        return known.tool().enforced
-    except UnknownToolError:
-        return True
 
 
 def _sentence(lost: frozenset[str]) -> str:

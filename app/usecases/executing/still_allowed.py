@@ -1,4 +1,4 @@
-"""Ask anew, where a call is about to run, whether today's rules would still let it.
+"""Ask anew whether today's rules would still let a call run: where it is about to, and where it would be approved.
 
 Of calls about which nobody was asked, always; of those that people approved, when the file has changed since.
 """
@@ -11,27 +11,35 @@ from msgspec.structs import replace
 
 from app.domain.call.tool import checked
 from app.domain.errors import AssentError
+from app.domain.lifecycle.lifecycle import advance
 from app.domain.request.quorum import met, stages_at
+from app.domain.request.request import Status
 from app.domain.rules.policy import Allow, Ask, Deny, rulings_of, tools_of
 from app.domain.rules.strictest import strictest
 from app.usecases.permits.permit_before import still_permits
+from app.usecases.sessions.lineage import agents_now
 from app.usecases.voters.electorate import voters_of
 from app.usecases.voters.wider import are_wider
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from app.domain.lifecycle.lifecycle import Vote
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Ruling
+    from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.transaction import Tx
     from app.usecases.hooks.known_call import KnownOnRow
+
+BEHIND_AN_EXECUTOR = "this tool runs behind an executor by now; ask again"
+"""Why its agent may not run what was approved for it."""
 
 _STANDING = "standing:"
 
 
 def why_not_allowed(tx: Tx, known: KnownOnRow, request: ConfirmationRequest, *, now: datetime) -> str | None:
     """Return, in a sentence, why a call that a rule or a standing approval let through is not let through any more."""
-    found = _ruling_today(known, request, now=now)
+    found = _ruling_today(known.loaded, known.agents(), request, now=now)
     if isinstance(found, str):
         return found
     ruling, wished = found
@@ -46,15 +54,17 @@ def why_not_allowed(tx: Tx, known: KnownOnRow, request: ConfirmationRequest, *, 
     return "no rule of today's configuration lets this through without people; ask again"
 
 
-def why_not_approved(known: KnownOnRow, request: ConfirmationRequest, *, now: datetime) -> str | None:
+def why_not_approved(
+    loaded: LoadedPolicy, agents: tuple[str, ...] | AssentError, request: ConfirmationRequest, *, now: datetime
+) -> str | None:
     """Return, in a sentence, why today's rules do not approve what people approved; None: they do.
 
+    `agents` are those whose rules bind the call (`agents_now`).
     Only where the file has changed since is there something to ask.
-
     The rules look at the call as of when it was asked: that it is night by now changes nothing.
     """
-    policy = known.loaded.policy
-    found = _ruling_today(known, request, now=request.created_at)
+    policy = loaded.policy
+    found = _ruling_today(loaded, agents, request, now=request.created_at)
     if isinstance(found, str):
         return found
     match found[0]:
@@ -70,10 +80,28 @@ def why_not_approved(known: KnownOnRow, request: ConfirmationRequest, *, now: da
             return None if met(stages, request.decisions, voters, level) else "today's rules ask for more; ask again"
 
 
-def _ruling_today(known: KnownOnRow, request: ConfirmationRequest, *, now: datetime) -> tuple[Ruling, bool] | str:
+def why_not_by_this_vote(
+    tx: Tx, request: ConfirmationRequest, vote: Vote, loaded: LoadedPolicy, *, now: datetime
+) -> str | None:
+    """Return, in a sentence, why no claim would hand out what this vote would approve; None: it would, or approves not.
+
+    Only where the file has changed since is there something to ask. Whoever presses is told so, instead of that it was
+    approved.
+    """
+    after = advance(request, vote, now=now).request
+    if request.status is not Status.PENDING or after.status is not Status.APPROVED:
+        return None
+    if not after.enforced and loaded.policy.is_enforced(after.call.tool):
+        return BEHIND_AN_EXECUTOR
+    agents = agents_now(tx, loaded, after.call)
+    return why_not_approved(loaded, agents, after, now=now)
+
+
+def _ruling_today(
+    loaded: LoadedPolicy, agents: tuple[str, ...] | AssentError, request: ConfirmationRequest, *, now: datetime
+) -> tuple[Ruling, bool] | str:
     """Judge a call by today's file; also say whether that wants people to be asked. A text: it cannot be judged."""
-    loaded, call = known.loaded, request.call
-    agents = known.agents()
+    call = request.call
     if isinstance(agents, AssentError):
         return f"who is above this session cannot be told ({agents}); ask again"
     try:

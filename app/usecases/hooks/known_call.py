@@ -20,14 +20,13 @@ from app.storage.sessions.sessions import has_children
 from app.storage.sessions.switches import list_switches
 from app.usecases.pauses.pauses import first_binding, pauses_of
 from app.usecases.pauses.switch import as_guard_sees
-from app.usecases.sessions.lineage import Descent, above_now
+from app.usecases.sessions.lineage import Descent, agents_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
     from app.domain.call.submission import Submission
-    from app.domain.call.tool import Tool
     from app.domain.request.request import ConfirmationRequest
     from app.policies.file.policy_book import PolicyBook
     from app.policies.file.policy_file import LoadedPolicy
@@ -213,9 +212,7 @@ class KnownOnRow:
     def agents(self) -> tuple[str, ...] | AssentError:
         """Read every agent whose rules bind the call, its own first; refused if its line is too deep."""
         if self._agents is None:
-            call = self._call
-            above = above_now(self._tx, self.loaded, call.agent, call.session) if call.session is not None else None
-            self._agents = above if isinstance(above, AssentError) else (call.agent, *(above.agents if above else ()))
+            self._agents = agents_now(self._tx, self.loaded, self._call)
         return self._agents
 
     def find(self) -> KnownCall | AssentError:
@@ -232,10 +229,6 @@ class KnownOnRow:
                 switches=tuple(switch for switch in list_switches(self._tx) if switch.is_on),
             )
         return self._found
-
-    def tool(self) -> Tool:
-        """Return what the file says of the tool under all of its names. Raises UnknownToolError."""
-        return self.loaded.policy.whole_tool(self._call.tool)
 
 
 def run_of(submission: Submission) -> AgentRun:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from app.domain.call.tool_call import ToolCall
     from app.policies.file.policy_book import PolicyBook
     from app.policies.file.policy_file import LoadedPolicy
     from app.ports import Clock
@@ -189,6 +190,12 @@ def above_now(tx: Tx, loaded: LoadedPolicy, agent: str, session: str) -> Above |
         names.append(each.parent[0])
     agents = tuple(name for name in dict.fromkeys(names) if name != agent)
     return Above(agents=agents, parent=line[0].parent if line else None)
+
+
+def agents_now(tx: Tx, loaded: LoadedPolicy, call: ToolCall) -> tuple[str, ...] | AssentError:
+    """Read every agent whose rules bind a call, its own first; refused if its line is too deep."""
+    above = above_now(tx, loaded, call.agent, call.session) if call.session is not None else None
+    return above if isinstance(above, AssentError) else (call.agent, *(above.agents if above else ()))
 
 
 def names_above(tx: Tx, agent: str, session: str) -> tuple[str, ...]:
