@@ -371,6 +371,13 @@ def _mistakes_with(at: Any, folder: Path) -> None:
     told(SERVE, at.backs_up, "the role assent_backup may not write", rights)
     told(DOCTOR, at.backs_up, "the role assent_backup may not write", rights, code=1)
     with psycopg.connect(admin, autocommit=True) as superuser:
+        superuser.execute("CREATE TABLE bk_requests AS SELECT * FROM requests")  # somebody's copy, beside ours
+        bench.environ["ASSENT_DATABASE_URL"] = at.url
+        code, text = bench.run(*create.split())
+        assert code == 0, text
+        superuser.execute("ALTER ROLE assent_app SET default_transaction_read_only = on")
+        told(DOCTOR, at.url, "takes no writes: it is read-only", "`default_transaction_read_only` is off", code=1)
+        superuser.execute("ALTER ROLE assent_app RESET ALL")
         [(hba,)] = superuser.execute("SHOW hba_file").fetchall()
         superuser.execute("ALTER ROLE assent_app PASSWORD 'right'")
         path = Path(hba)

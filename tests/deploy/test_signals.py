@@ -31,6 +31,7 @@ from tests.fixtures.patience import HANGS
 from tests.fixtures.platforms import open_stage
 from tests.fixtures.tampering import Stranger
 from tests.places import ROOT
+from tests.usecases.upkeep.test_replicas import beat
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -301,7 +302,7 @@ CAUSES: dict[str, Cause] = {
     "AssentDatabaseUnusable": unusable,
 }
 """Those that one gateway meets in turn, and goes on after each."""
-APART = {"AssentGone", "AssentBacklog", "AssentCallsFail", "AssentChannelDeaf"}
+APART = {"AssentGone", "AssentGatewayLost", "AssentBacklog", "AssentCallsFail", "AssentChannelDeaf"}
 """Those with a test of their own below."""
 
 
@@ -383,6 +384,22 @@ async def test_a_gateway_that_is_gone_fails_its_calls_or_is_behind_is_noticed(ga
         once("AssentCallsFail", story(*scrapes)),
     ]
     assert await judged(tmp_path, stories) == ""
+
+
+@needs("promtool")
+@pytest.mark.process
+@pytest.mark.may_block
+async def test_one_gateway_of_two_that_is_gone_is_noticed(
+    sqlite_url: str, config: Path, platform: MemoryPlatform, tmp_path: Path
+) -> None:
+    clock = ManualClock()
+    async with open_gateway(sqlite_url, config, platform, clock=clock) as stays:
+        async with open_gateway(sqlite_url, config, platform, clock=clock) as goes:
+            await beat(stays, goes)
+            both = await scrape(stays)
+        await beat(stays)
+        alone = await scrape(stays)
+    assert await judged(tmp_path, [once("AssentGatewayLost", story(both, alone))]) == ""
 
 
 @needs("promtool")

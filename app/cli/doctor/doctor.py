@@ -32,10 +32,12 @@ from app.settings import Settings
 from app.storage.database.mends import lacking_rights, mend_of
 from app.storage.database.pooler import SHARED, shares_sessions
 from app.storage.engine.line import bounds_of
-from app.storage.engine.trouble import database_fault
+from app.storage.engine.transaction import EVERY_ORG
+from app.storage.engine.trouble import Trouble, database_fault, said_of
 from app.storage.identity.api_keys import list_keys
 from app.storage.make_store import dialect_for, make_store
 from app.storage.place.address import is_postgres, libpq_url
+from app.storage.tables.writable import prove_writable
 from app.storage.trail.head_file import head_file_of
 from app.usecases.reading.at_start import port_warnings, warnings_at_start
 from app.usecases.upkeep.watch_pace import WatchPace
@@ -51,6 +53,12 @@ if TYPE_CHECKING:
     from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
 
+_MENDS = {
+    said_of(Trouble.READ_ONLY): "ASSENT_DATABASE_URL names a server (or a file) that takes writes: no standby, and "
+    "`default_transaction_read_only` is off for the server, the database and the role",
+    said_of(Trouble.FULL): "make room on the disk of the database; the gateways go on by themselves",
+    said_of(Trouble.LOCKED): "find who holds it, and end that session (PostgreSQL: pg_locks and pg_stat_activity)",
+}
 _MARK = {Severity.OK: "ok     ", Severity.WARNING: "WARNING", Severity.ERROR: "ERROR  "}
 
 
@@ -153,6 +161,7 @@ async def _inside(config: Path, environ: Mapping[str, str], keys: dict[str, list
     heads = head_file_of(settings.database_url, settings.state_dir)
     store.start()
     try:
+        await store.write(prove_writable, org=EVERY_ORG)  # as the gateways do: one that only reads is of no use to them
         found += await look_at_database(store, settings)
         if any(finding.mend == DECLARE for finding in found):
             heads = None  # that file is behind no trail by a fault of the trail's own
@@ -162,7 +171,7 @@ async def _inside(config: Path, environ: Mapping[str, str], keys: dict[str, list
             now, all_keys = await store.read(lambda tx: (tx.now(), list_keys(tx)), org=org, long=True)
             keys[org] = [key for key in all_keys if key.live(now)]
     except UnavailableError as refusal:
-        what = f"the database does not answer: {refusal.detail}"
+        what = f"no gateway can use the database: {refusal.detail}"
         mend = await asyncio.to_thread(_mend_of, refusal, settings.database_url)
         found.append(Finding(severity=Severity.ERROR, what=what, mend=mend))
     finally:
@@ -178,7 +187,7 @@ def _mend_of(refusal: UnavailableError, url: str) -> str:
         find_present(url)
     except Exception as error:  # noqa: BLE001 - whatever the driver says tells what to do
         return mend_of(error, url)
-    return "it answers by now: say `assent doctor` again; if it says so again, see what else uses the database"
+    return _MENDS.get(refusal.detail, "it answers by now: say `assent doctor` again, and see what else uses it")
 
 
 def _guards(loaded: LoadedPolicy) -> list[Finding]:

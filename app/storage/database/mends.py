@@ -21,7 +21,7 @@ _RIGHTS: Final = (
 )
 _UNWRITABLE: Final = """\
 SELECT relname, current_user FROM pg_class
-WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'alembic_version'
+WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname = ANY(%s)
   AND NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT'))
 ORDER BY relname"""
 _POSTGRES: Final = (
@@ -58,16 +58,17 @@ def mend_of(error: Exception, url: str) -> str:
 
 
 def lacking_rights(url: str) -> tuple[str, str] | None:
-    """Say which tables the role of this URL may not write, and the mend; None where it may, or on SQLite."""
+    """Say which of our tables the role of this URL may not write, and the mend; None where it may, or on SQLite."""
     if not is_postgres(url):
         return None
     import psycopg
 
     from app.storage.engine.line import bounds_of
+    from app.storage.tables import tables
 
     address = libpq_url(url)
     with psycopg.connect(address, **bounds_of(address)) as connection:
-        rows = connection.execute(_UNWRITABLE).fetchall()
+        rows = connection.execute(_UNWRITABLE, [list(tables.metadata.tables)]).fetchall()
     if not rows:
         return None
     named = ", ".join(str(name) for name, _ in rows[:3]) + (", …" if len(rows) > 3 else "")
