@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from app.ports import AccountStatus, Channel, HttpAnswer, InboundCall, MessageRef
+    from app.ports import AccountStatus, Challenge, Channel, HttpAnswer, Ignored, InboundCall, MessageRef
     from app.spec import Spec
 
     Receive = Callable[[InboundCall], Awaitable[HttpAnswer]]
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 FaultKind = Literal["rate_limited", "server_error", "reset_after_receive", "refused"]
 """How a post can go wrong: to be repeated after a while; broken, perhaps after it was taken; taken, but the answer is
 lost; refused for good."""
+
+
+class NotThereError(Exception):
+    """What a harness raises, with the reason, for something that its platform does not have: the case is skipped."""
+
+
+class Said(NamedTuple):
+    """A few words under a card, as a reader sees them, and the accounts whose phones rang."""
+
+    text: str
+    mentions: tuple[str, ...]
 
 
 class StillClock:
@@ -50,13 +61,23 @@ class Harness(Protocol):
         ...
 
     @property
+    def options(self) -> Mapping[str, object]:
+        """What assent.yaml says of the channel, every secret in plain: `spec.settings` takes it."""
+        ...
+
+    @property
     def clock(self) -> StillClock:
         """The time, for both sides."""
         ...
 
     @property
     def account_id(self) -> str:
-        """Somebody who may click."""
+        """Somebody who may click: the first of `people`, the active one."""
+        ...
+
+    @property
+    def other_account_id(self) -> str:
+        """Somebody else who may."""
         ...
 
     @property
@@ -71,7 +92,12 @@ class Harness(Protocol):
 
     @property
     def cannot_press(self) -> type[Exception]:
-        """What a click raises when there is no such control."""
+        """What a press raises when there is no such control, or nothing such to fill in."""
+        ...
+
+    @property
+    def shows_outcome(self) -> bool:
+        """Whether the answer to a click puts the card onto the message at once; else only `refresh` does."""
         ...
 
     @property
@@ -84,16 +110,16 @@ class Harness(Protocol):
         """What is examined."""
         ...
 
-    async def click_approve(self, ref: MessageRef, /) -> object:
-        """Press Approve as `account_id`, and wait for the answer. Raises `cannot_press`."""
-        ...
+    async def press(self, ref: MessageRef, label: str, /, *, by: str, filled: Mapping[str, str]) -> object:
+        """Press, as this account, the control with this label; fill in what is asked; wait for the answer.
 
-    async def click_deny(self, ref: MessageRef, reason: str, /) -> object:
-        """Press Deny as `account_id` with this reason, in whatever way the platform asks for it."""
+        What is asked is named by `Field.name`, and the reason of a denial is ``reason``: on the card or in a second
+        step, however the platform does it. Raises `cannot_press`.
+        """
         ...
 
     def visible_text(self, ref: MessageRef, /) -> str:
-        """Return all text on the card as it now stands."""
+        """Return all text on the card as it now stands; a date of the platform's own as UTC (``10:30``)."""
         ...
 
     def has_buttons(self, ref: MessageRef, /) -> bool:
@@ -101,7 +127,11 @@ class Harness(Protocol):
         ...
 
     def private_notes(self) -> Sequence[str]:
-        """Return what `account_id` alone was told."""
+        """Return what `account_id` alone was told, however that is done there, besides cards."""
+        ...
+
+    def notes(self, ref: MessageRef, /) -> Sequence[Said]:
+        """Return what was said under the card."""
         ...
 
     def announcements(self) -> Sequence[str]:
@@ -114,4 +144,26 @@ class Harness(Protocol):
 
     def fail_next_post(self, kind: FaultKind, /) -> None:
         """Let the next post go wrong."""
+        ...
+
+    def end_edits(self, ref: MessageRef, /) -> None:
+        """Let the message be past editing: too old, recalled or deleted, as it happens there."""
+        ...
+
+    def speak_as(self, stranger: Literal["app", "tenant"], /) -> str:
+        """Let the next calls be about another app, or from somebody of another tenant; return its id.
+
+        They are proven as genuinely as ever. Raises NotThereError where the platform has no such thing.
+        """
+        ...
+
+    def signed(self, content: bytes, /) -> InboundCall:
+        """Return a call that is proven as genuinely as ever, with this where a click's own words stand.
+
+        It is not sent. What stands around the words (a form's field, encryption) is as the platform has it.
+        """
+        ...
+
+    def other_calls(self) -> Sequence[tuple[InboundCall, type[Challenge | Ignored]]]:
+        """Return genuine calls that are no clicks, and what each must be read as; none where there are none."""
         ...

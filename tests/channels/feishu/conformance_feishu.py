@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from app.ports import AccountStatus, CallbackRejectedError, HttpAnswer, InboundCall, MessageRef
-from channels.conformance.harness import StillClock
+from app.ports import AccountStatus, CallbackRejectedError, Challenge, HttpAnswer, Ignored, InboundCall, MessageRef
+from channels.conformance.harness import Said, StillClock
 from channels.feishu import SPEC
 from channels.feishu.channel import FeishuChannel, ListeningFeishuChannel
 from channels.feishu.client import FeishuClient
@@ -21,9 +22,10 @@ from channels.feishu.simulator.simulator import CannotPressError, Fault, FeishuS
 from tests.fixtures.made_once import import_feishu_sdk
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from channels.feishu.simulator.clicks import Press
+    from channels.feishu.simulator.wire import Delivery
 
 _FAULTS = {
     "rate_limited": Fault.RATE_LIMITED,
@@ -38,6 +40,7 @@ class FeishuStage:
 
     spec = SPEC
     cannot_press = CannotPressError
+    shows_outcome = True
     email = "alice@example.com"
     unknown_email = "nobody@example.com"
 
@@ -48,10 +51,11 @@ class FeishuStage:
         self.alice = simulator.add_person("Alice", email=self.email)
         self.bob = simulator.add_person("Bob")
         self.gone = simulator.add_person("Gone", resigned=True)
-        self.account_id = self.alice.open_id
+        self.account_id, self.other_account_id = self.alice.open_id, self.bob.open_id
         self.people = {AccountStatus.ACTIVE: self.email, AccountStatus.DEACTIVATED: self.gone.email}
         chat = simulator.add_chat(self.alice, self.bob, self.gone)
-        self.settings = FeishuSettings.model_validate(simulator.settings(chat, receive=receive))
+        self.options = simulator.settings(chat, receive=receive)
+        self.settings = FeishuSettings.model_validate(self.options)
         client = FeishuClient(self.settings, call_seconds=call_seconds)
         listening = self.settings.receive == "websocket"
         channel = ListeningFeishuChannel if listening else FeishuChannel
@@ -66,6 +70,17 @@ class FeishuStage:
     async def click_deny(self, ref: MessageRef, reason: str, *, user: str = "") -> Press:
         """Type the reason and press Deny."""
         return await self.simulator.deny(user or self.account_id, ref.message_id, reason)
+
+    async def press(self, ref: MessageRef, label: str, /, *, by: str, filled: Mapping[str, str]) -> Press:
+        """Press what bears this label, and fill in the form that it submits."""
+        control = self.simulator.clicker.find_control(self.simulator.message(ref.message_id), label)
+        if filled and control.form is None:
+            raise CannotPressError(f"{label} asks for nothing")
+        name = str(control.button.get("name"))
+        form = {
+            "reason" if (name, field) == ("deny", "reason") else f"{name}_{field}": filled[field] for field in filled
+        }
+        return await self.simulator.press(by, ref.message_id, label, form=form)
 
     def visible_text(self, ref: MessageRef) -> str:
         """Return all text on the card as it now stands."""
@@ -82,7 +97,11 @@ class FeishuStage:
             for message in self.simulator.platform.messages.values()
             for toast in message.toasts.get(user or self.account_id, [])
         ]
-        return [str(toast["content"]) for toast in toasts]
+        return [*(str(toast["content"]) for toast in toasts), *self.simulator.letters(user or self.account_id)]
+
+    def notes(self, ref: MessageRef) -> list[Said]:
+        """Return what was said under the card."""
+        return [Said(remark.text, remark.mentions) for remark in self.simulator.remarks(ref.message_id)]
 
     def announcements(self) -> list[str]:
         """Return what was said in the chat under no card, each as its lines."""
@@ -95,6 +114,33 @@ class FeishuStage:
     def fail_next_post(self, kind: str) -> None:
         """Let the next post go wrong: rate_limited, server_error, reset_after_receive or refused."""
         self.simulator.fail_next("send", _FAULTS[kind])
+
+    def end_edits(self, ref: MessageRef) -> None:
+        """Let the message be recalled."""
+        self.simulator.message(ref.message_id).recalled = True
+
+    def speak_as(self, stranger: Literal["app", "tenant"]) -> str:
+        """Let the next events name another app, or Alice another tenant; the key that proves them stays."""
+        platform = self.simulator.platform
+        if stranger == "app":
+            platform.app = replace(platform.app, app_id="cli_somebodyelses")
+            return platform.app.app_id
+        platform.people[self.account_id] = replace(self.alice, tenant_key="anothertenant")
+        return platform.people[self.account_id].tenant_key
+
+    def signed(self, content: bytes) -> InboundCall:
+        """Return an encrypted and signed event that says this."""
+        return _call(self.simulator.clicker.seal(content))
+
+    def other_calls(self) -> list[tuple[InboundCall, type[Challenge | Ignored]]]:
+        """Return the console's try of the address, which is encrypted and not signed, and another event."""
+        app = self.simulator.platform.app
+        tried = {"type": "url_verification", "challenge": "a-challenge", "token": app.verification_token}
+        header = {"token": app.verification_token, "app_id": app.app_id, "tenant_key": app.tenant_key}
+        other = {"schema": "2.0", "header": header | {"event_id": "e1", "event_type": "im.message.receive_v1"}}
+        challenge = _call(self.simulator.forge(dict(tried)))
+        unsigned = InboundCall(headers=challenge.headers[:1], body=challenge.body)
+        return [(unsigned, Challenge), (_call(self.simulator.forge({**other, "event": {}})), Ignored)]
 
     async def forward(self, scope: Any, receive: Any, send: Any) -> None:
         """Take one call of the platform and answer what the suite says (an ASGI application)."""
@@ -120,6 +166,11 @@ class FeishuStage:
             return await self.receive(call)
         except CallbackRejectedError:
             return HttpAnswer(status=401)
+
+
+def _call(delivery: Delivery) -> InboundCall:
+    headers = tuple((name.lower(), value) for name, value in delivery.headers)
+    return InboundCall(headers=headers, body=delivery.body)
 
 
 @asynccontextmanager

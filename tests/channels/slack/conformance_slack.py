@@ -6,9 +6,13 @@ A tiny real HTTP endpoint inside the stage takes Slack's calls and hands them, r
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
+import json
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
+from urllib.parse import urlencode
 
 from aiohttp import web
 from msgspec.structs import replace
@@ -17,17 +21,17 @@ from app.domain.card.card import Buttons, Card, Control, Fact, Tone
 from app.domain.card.form import Field, FieldKind, Form
 from app.domain.request.action import VERB_OF, Action
 from app.domain.text.language import Language
-from app.ports import AccountStatus, CallbackRejectedError, HttpAnswer, InboundCall, MessageRef
-from channels.conformance.harness import StillClock
+from app.ports import AccountStatus, CallbackRejectedError, Challenge, HttpAnswer, Ignored, InboundCall, MessageRef
+from channels.conformance.harness import Said, StillClock
 from channels.slack import SPEC
 from channels.slack.channel import SlackChannel
 from channels.slack.settings import SlackSettings
 from channels.slack.simulator.simulator import CannotPressError, Delivery, Fault, SlackSimulator
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-ALICE = "U061F7AUR"
+ALICE, BOB = "U061F7AUR", "U0SECOND001"
 CARD = Card(
     request_id="req_7f3k",
     revision=1,
@@ -117,7 +121,8 @@ class SlackStage:
 
     spec = SPEC
     cannot_press = CannotPressError
-    account_id = ALICE
+    account_id, other_account_id = ALICE, BOB
+    shows_outcome = False  # an ephemeral answer leaves the message alone: `refresh` follows
     email = "alice@example.com"
     unknown_email = "nobody@example.com"
 
@@ -126,9 +131,11 @@ class SlackStage:
         self.channel = channel
         self.simulator = simulator
         self.clock = clock
+        self.options = simulator.configuration()
         self.receive: Callable[[InboundCall], Awaitable[HttpAnswer]] | None = None
         self.calls: list[InboundCall] = []
         simulator.add_person(ALICE, name="alice", email=self.email)
+        simulator.add_person(BOB, name="bob", email="bob@example.com")
         simulator.add_person("U0G0NE0001", name="gone", email="gone@example.com", deleted=True)
         simulator.add_person("U0B0T00001", name="robot", email="robot@example.com", is_bot=True)
         simulator.add_person("U0GUEST001", name="guest", email="guest@example.com").is_restricted = True
@@ -149,6 +156,17 @@ class SlackStage:
         modal = self.simulator.modal_of(user)
         return pressed if modal is None else await self.simulator.submit_modal(user, modal.id, reason)
 
+    async def press(self, ref: MessageRef, label: str, /, *, by: str, filled: Mapping[str, str]) -> Delivery:
+        """Press a button or choose from a menu, and submit the modal that the gateway then opens, if it does."""
+        before = self.simulator.modal_of(by)
+        pressed = await self.simulator.use(by, ref.chat_id, ref.message_id, label)
+        modal = self.simulator.modal_of(by)
+        if modal is not None and modal is not before:
+            return await self.simulator.submit_modal(by, modal.id, filled)
+        if filled:
+            raise CannotPressError(f"{label} asks for nothing")
+        return pressed
+
     def replies(self, ref: MessageRef) -> list[dict[str, object]]:
         """Return what was said in the card's thread, and whom it rang up."""
         return cast("list[dict[str, object]]", self._message(ref)["replies"])
@@ -164,7 +182,14 @@ class SlackStage:
     def private_notes(self, user: str = ALICE) -> list[str]:
         """Return what one person alone was told."""
         shown = self.simulator.view(self.channel.chat_id)
-        return [str(entry["text"]) for entry in shown if entry["kind"] == "note" and entry["only_for"] == user]
+        notes = [entry for entry in shown if entry["kind"] == "note" and entry["only_for"] == user]
+        links = [[text for text in _texts(entry["blocks"]) if text.startswith("<http")] for entry in notes]
+        return [" ".join([str(entry["text"]), *link]) for entry, link in zip(notes, links, strict=True)]
+
+    def notes(self, ref: MessageRef) -> list[Said]:
+        """Return what was said in the card's thread."""
+        told = self.replies(ref)
+        return [Said("\n".join(_texts(reply["blocks"])), tuple(cast("list[str]", reply["mentions"]))) for reply in told]
 
     def announcements(self) -> list[str]:
         """Return what was said in the chat under no card, each as its lines."""
@@ -179,6 +204,39 @@ class SlackStage:
     def fail_next_post(self, kind: str) -> None:
         """Let the next post go wrong: rate_limited, server_error, reset_after_receive or refused."""
         self.simulator.fail_next("chat.postMessage", _FAULTS[kind])
+
+    def end_edits(self, ref: MessageRef) -> None:
+        """Delete the message."""
+        del self.simulator.world.rooms[ref.chat_id].messages[ref.message_id]
+
+    def speak_as(self, stranger: Literal["app", "tenant"]) -> str:
+        """Let the next payloads name another app, or another workspace for Alice; the signing secret stays."""
+        if stranger == "app":
+            self.simulator.world.app_id = "A0STRANGER1"
+            return self.simulator.world.app_id
+        self.simulator.world.people[ALICE].team_id = "T0STRANGER1"
+        return self.simulator.world.people[ALICE].team_id
+
+    def signed(self, content: bytes) -> InboundCall:
+        """Return a signed form whose payload says this."""
+        return self._signed(urlencode({"payload": content}).encode(), "application/x-www-form-urlencoded")
+
+    def other_calls(self) -> list[tuple[InboundCall, type[Challenge | Ignored]]]:
+        """Return the try of the address, the try of its certificate, and an event."""
+        tried = json.dumps({"type": "url_verification", "challenge": "a-challenge"}).encode()
+        event = json.dumps({"type": "event_callback"}).encode()
+        return [
+            (self._signed(tried, "application/json"), Challenge),
+            (self._signed(b"ssl_check=1", "application/x-www-form-urlencoded"), Ignored),
+            (self._signed(event, "application/json"), Ignored),
+        ]
+
+    def _signed(self, body: bytes, kind: str) -> InboundCall:
+        stamp = str(int(self.clock.now().timestamp()))
+        key = self.simulator.world.signing_secret.encode()
+        mac = hmac.new(key, f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
+        proof = (("x-slack-request-timestamp", stamp), ("x-slack-signature", f"v0={mac}"))
+        return InboundCall(headers=(("content-type", kind), *proof), body=body)
 
     def _message(self, ref: MessageRef) -> dict[str, object]:
         return next(entry for entry in self.simulator.view(ref.chat_id) if entry.get("ts") == ref.message_id)
