@@ -247,7 +247,8 @@ async def test_a_channel_that_hangs_turns_the_suite_red(
         text = text.replace(right, wrong)
     office.channel.write_text(text)
     monkeypatch.setattr(Held, "patience", 0.2)
-    assert await held.is_red("test_the_account_that_the_file_names_is_the_one_asked_for")
+    with pytest.raises(TimeoutError):
+        await held.run("test_the_account_that_the_file_names_is_the_one_asked_for", {})
 
 
 @pytest.mark.asyncio
