@@ -12,7 +12,7 @@ from app.domain.card.card_for import agreed, instant_text
 from app.domain.card.shown_call import ShownCall
 from app.domain.card.typed import typed_total
 from app.domain.lifecycle.execution import may_take_back
-from app.domain.lifecycle.lifecycle import Vote, refusal_of
+from app.domain.lifecycle.lifecycle import refusal_of
 from app.domain.lifecycle.step import Refusal
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
@@ -27,7 +27,7 @@ from app.usecases.cards.compose import terms_for
 from app.usecases.cards.outcome_facts import outcome_facts
 from app.usecases.console.history import history_of
 from app.usecases.console.why import why_asked
-from app.usecases.executing.still_allowed import why_not_by_this_vote
+from app.usecases.deciding.decide import why_outdated
 from app.usecases.proving.may_count import approval_by, voters_when
 from app.usecases.proving.second_factor import has_factor, totp_subject
 from app.usecases.proving.step_up import locked_out
@@ -161,8 +161,7 @@ def may_do(
         return MayDo(deny=True, why_not=say(language, "console.only_deny"))
     if refusal is not None:
         return MayDo(why_not=say(language, f"console.only_read.{_READERS.get(refusal, 'not_eligible')}"))
-    vote, is_same = Vote(decision=best, voters=voters), loaded.policy.version == request.policy_version
-    if not is_same and why_not_by_this_vote(tx, request, vote, loaded, now=now) is not None:
+    if why_outdated(tx, request, best, voters, loaded, now=now) is not None:
         return MayDo(deny=True, why_not=say(language, "console.only_deny.outdated"))
     if unseen:
         return MayDo(deny=True, why_not=say(language, "console.only_deny.hidden", fields=", ".join(unseen)))

@@ -30,7 +30,7 @@ from app.domain.request.quorum import Tally, count
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import Status
 from app.domain.rules.name_of import name_of
-from app.usecases.executing.still_allowed import why_not_by_this_vote
+from app.usecases.executing.still_allowed import why_never_claimed
 from app.usecases.proving.may_count import reading_still_left, voters_when
 from app.usecases.voters.electorate import acts_for
 from app.usecases.writing.carry_out import carry_out
@@ -109,9 +109,7 @@ def decide(
     wait = reading_still_left(tx, request, decision, policy) if unread else timedelta(0)
     if wait:
         step = Step(request=request, refusal=Refusal.TOO_SOON)
-    outdated: str | None = None
-    if policy.version != request.policy_version:
-        outdated = why_not_by_this_vote(tx, request, Vote(decision=decision, voters=voters), loaded, now=now)
+    outdated = why_outdated(tx, request, decision, voters, loaded, now=now)
     if outdated is not None and step.refusal is None:
         step = Step(request=request, refusal=Refusal.OUTDATED)
     after = carry_out(tx, request, step)
@@ -126,6 +124,27 @@ def decide(
         wait_seconds=seconds,
         outdated=outdated or "",
     )
+
+
+def why_outdated(
+    tx: Tx,
+    request: ConfirmationRequest,
+    decision: Decision,
+    voters: Electorate,
+    loaded: LoadedPolicy,
+    *,
+    now: datetime,
+) -> str | None:
+    """Say why no claim would hand out what this vote would approve, since the file has changed; None: nothing is wrong.
+
+    Whoever would give it is told so, instead of that it is approved.
+    """
+    if loaded.policy.version == request.policy_version:
+        return None
+    after = advance(request, Vote(decision=decision, voters=voters), now=now).request
+    if request.status is not Status.PENDING or after.status is not Status.APPROVED:
+        return None
+    return why_never_claimed(tx, after, loaded, now=now)
 
 
 def withdraw_vote(

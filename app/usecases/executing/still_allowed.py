@@ -11,9 +11,7 @@ from msgspec.structs import replace
 
 from app.domain.call.tool import checked
 from app.domain.errors import AssentError
-from app.domain.lifecycle.lifecycle import advance
 from app.domain.request.quorum import met, stages_at
-from app.domain.request.request import Status
 from app.domain.rules.policy import Allow, Ask, Deny, rulings_of, tools_of
 from app.domain.rules.strictest import strictest
 from app.usecases.permits.permit_before import still_permits
@@ -24,7 +22,6 @@ from app.usecases.voters.wider import are_wider
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.lifecycle.lifecycle import Vote
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Ruling
     from app.policies.file.policy_file import LoadedPolicy
@@ -80,21 +77,14 @@ def why_not_approved(
             return None if met(stages, request.decisions, voters, level) else "today's rules ask for more; ask again"
 
 
-def why_not_by_this_vote(
-    tx: Tx, request: ConfirmationRequest, vote: Vote, loaded: LoadedPolicy, *, now: datetime
-) -> str | None:
-    """Return, in a sentence, why no claim would hand out what this vote would approve; None: it would, or approves not.
+def why_never_claimed(tx: Tx, approved: ConfirmationRequest, loaded: LoadedPolicy, *, now: datetime) -> str | None:
+    """Return, in a sentence, why no claim would hand out what has just been approved, or would be; None: it would.
 
-    Only where the file has changed since is there something to ask. Whoever presses is told so, instead of that it was
-    approved.
+    Only where the file has changed since it was asked is there something to ask.
     """
-    after = advance(request, vote, now=now).request
-    if request.status is not Status.PENDING or after.status is not Status.APPROVED:
-        return None
-    if not after.enforced and loaded.policy.is_enforced(after.call.tool):
+    if not approved.enforced and loaded.policy.is_enforced(approved.call.tool):
         return BEHIND_AN_EXECUTOR
-    agents = agents_now(tx, loaded, after.call)
-    return why_not_approved(loaded, agents, after, now=now)
+    return why_not_approved(loaded, agents_now(tx, loaded, approved.call), approved, now=now)
 
 
 def _ruling_today(
