@@ -145,7 +145,7 @@ def _approved_and_stolen(g: Gateway, tx: Tx, request_id: str) -> None:
     decided = decide(
         tx,
         *locked,
-        g.container.book.current("acme").policy,
+        g.container.book.current("acme"),
         person="alice@acme.example",
         verdict=Verdict.APPROVE,
         reason=None,

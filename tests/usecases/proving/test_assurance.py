@@ -56,10 +56,10 @@ async def approve_with_factor(g: Gateway, request: dict[str, Any], *people: str)
     def unit(tx: Tx, person: str) -> None:
         locked = lock_request(tx, request["id"])
         assert locked is not None
-        policy = g.container.book.current("acme").policy
+        loaded = g.container.book.current("acme")
         evidence = Evidence(channel="api", assurance=Assurance.L3)
         said = decide(
-            tx, *locked, policy, person=person, verdict=Verdict.APPROVE, reason=None, evidence=evidence
+            tx, *locked, loaded, person=person, verdict=Verdict.APPROVE, reason=None, evidence=evidence
         )  # fmt: skip
         assert said.refusal is None
 
