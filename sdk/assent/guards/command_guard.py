@@ -31,6 +31,7 @@ from assent.guards.commands.rights import on_rights
 from assent.guards.heavy import is_heavy
 from assent.guards.own.git_work import on_git_work
 from assent.guards.own.losses import on_losses, on_ransom
+from assent.guards.own.padding import on_padding
 from assent.guards.own.sending import on_sending
 from assent.guards.own.stand_ins import on_stand_ins
 from assent.guards.own.stopping import on_kernel, on_stopping
@@ -80,6 +81,7 @@ _RULES = (
     on_sending,
     on_windows,
     on_approving,
+    on_padding,
 )
 
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from assent.guards.beyond.kept_rows import rows_of
 from assent.guards.commands.findings import doubtful
+from assent.guards.statements.ending import DATABASES, TRIAL, ended_by_code, ends_data
 from assent.shell.lists import listed
+from assent.shell.programs.programs import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,51 +22,12 @@ if TYPE_CHECKING:
     from assent.guards.commands.findings import Finding
     from assent.shell.words.script import Command
 
-_TRIAL = re.compile(
-    r"(?:.{0,80}[-_./:@])?(?:tests?|testing|tmp|temp|dev|demo|scratch|sandbox|preview|ci|local|examples?|staging"
-    r")(?:[-_./:\d].{0,80})?",
-    re.IGNORECASE,
-)
 _TRIAL_SETTING = re.compile(r"[A-Z]{2,20}_ENV=(?:test|development)|--settings=[\w.]{0,80}tests?")
 """A framework's own word for a trial, as an argument."""
 _WATCHING = listed(
     "workflow workflows pipeline pipelines ruleset rulesets check checks monitor monitors alert alerts disable-rule protection"
 )
 """What tests and watches is called after that (`ci.yml`): it is no trial."""
-_OBJECT = r"(?:if\s{1,5}exists\s{1,5})?[\"'`\[]?([\w.$-]{1,80}|\{\})"
-_ENDS_DATA = re.compile(
-    rf"\bdrop\s{{1,5}}(?:database|schema|keyspace|owned\s{{1,5}}by|tablespace|role|user|collection|bucket|measurement|warehouse|stream|publication|subscription|namespace|series|shard|share|catalog|login|extension|replica|server|storage|service)\s{{1,5}}{_OBJECT}"
-    rf"|\bdrop\s{{1,5}}table\s{{1,5}}{_OBJECT}"
-    rf"|(?:^|;)\s{{0,5}}truncate\s{{1,5}}(?:table\s{{1,5}})?{_OBJECT}"
-    rf"|(?:^|;)\s{{0,5}}delete\s{{1,5}}from\s{{1,5}}{_OBJECT}[\"'`\]]?\s{{0,5}}(?:;|$|where\s{{1,5}}(?:1\s?=\s?1|true)\b)"
-    rf"|\bupdate\s{{1,5}}{_OBJECT}\s{{1,5}}set\s{{1,5}}[^;]{{1,200}}where\s{{1,5}}(?:1\s?=\s?1|true)\b"
-    r"|\bdrop\s{1,5}(?:table|database|schema)\s{1,5}(?:if\s{1,5}exists\s{1,5})?(?:['\"]\s{0,3}(?:\|\||,)|\{|%|\x00)"
-    r"|\bpurge\s{1,5}(?:binary|master)\s{1,5}logs\b|\breset\s{1,5}(?:master|binary\s{1,5}logs)\b|\bpg_terminate_backend\s{0,3}\("
-    r"|\balter\s{1,5}system\s{1,5}set\s{1,5}(?:archive_|fsync|full_page|shared_preload|session_preload|ssl|log_)"
-    r"|\bset\s{1,5}global\s{1,5}\w{0,40}(?:log_file|_file|secure_)\b|\binto\s{1,5}(?:out|dump)file\s{1,5}['\"]/(?!tmp/)"
-    r"|\balter\s{1,5}table\s{1,5}[\w.\"`]{1,80}\s{1,5}(?:delete\b|drop\s{1,5}partition\b)|\brevoke\s{1,5}[\w ,]{1,80}\s{1,5}on\b"
-    r"|\bset\s{1,5}global\s{1,5}(?:super_)?read_only\b|\bpg_drop_\w{1,40}\s{0,3}\(|\bdelete\s{1,5}(?:noprompt|archivelog|backup)\b"
-    r"|\bstop\s{1,5}(?:slave|replica)\b|\breset\s{1,5}(?:slave|replica)\b|\bshutdown\s{0,3}:\s{0,3}1"
-    rf"|\bdrop\s{{1,5}}(?:function|procedure|trigger|materialized\s{{1,5}}view|sequence|policy|constraint|column|event|job)\s{{1,5}}{_OBJECT}"
-    rf"|\balter\s{{1,5}}table\s{{1,5}}{_OBJECT}[\"'`\]]?\s{{1,5}}(?:drop\b|disable\s{{1,5}}(?:trigger|row)|no\s{{1,5}}force)"
-    r"|\balter\s{1,5}(?:role|user|login)\s{1,5}[^;]{1,80}\b(?:password|superuser|identified|createrole|disable|nologin|account\s{1,5}lock)\b|\bset\s{1,5}password\b"
-    r"|\bvacuum\s{1,5}\(?full\b|\breindex\s{1,5}(?:database|system|schema)\b|\bflush\s{1,5}tables\b|(?:^|;)\s{0,5}kill\s{1,5}(?:query\s|connection\s)?\s{0,5}\d"
-    r"|\brename\s{1,5}table\b|\bpg_sleep\s{0,3}\(\s{0,3}\d{3}|\bfsyncLock\s{0,3}\(|\bupdateMany\s{0,3}\(\s{0,3}\{\s{0,3}\}|\balter\s{1,5}database\b[^;]{1,120}\b(?:offline|single_user|read_only|connection\s{1,5}limit)\b"
-    r"|\bshutdownServer\s{0,3}\(|\b(?:to|from)\s{1,5}program\s{1,5}'|\bxp_cmdshell\b|\blo_(?:ex|im)port\s{0,3}\(|\bsys_(?:exec|eval)\s{0,3}\("
-    r"|\b_?drop(?:Database|User|Role|AllUsers\w{0,20}|AllRoles\w{0,20})\s{0,3}\(|\brs\.(?:remove|stepDown|reconfig)\s{0,3}\(|\b_drop\w{0,20}\s{0,3}\(|\.(?:drop|removeShard|removeUser)\w{0,30}\s{0,3}\(|\b(?:deleteMany|remove)\s{0,3}\(\s{0,3}\{\s{0,3}\}|\bDETACH\s{1,5}DELETE\b",
-    re.IGNORECASE,
-)
-_CHANGES_ALL = re.compile(
-    rf"(?:^|;)\s{{0,5}}update\s{{1,5}}{_OBJECT}[\"'`]?\s{{1,5}}set\b(?:(?!\bwhere\b)[^;]){{1,300}}(?:;|$)",
-    re.IGNORECASE,
-)
-"""Every row is changed; a file of one's own (sqlite3) often has but one."""
-_IN_FILES = frozenset({"sqlite3", "litecli", "duckdb"})
-_DATABASES = listed(
-    "psql pgcli mysql mycli mariadb mongo mongosh sqlite3 litecli duckdb clickhouse-client clickhouse cqlsh usql sqlcmd isql "
-    "tsql sqlplus cockroach snowsql snow bq beeline hive impala-shell presto trino spark-sql cypher-shell influx vertica vsql "
-    "db2 osql mssql-cli iredis rqlite surreal edgedb gel arangosh questdb tdengine taos ysqlsh crash"
-)
 _STORES = re.compile(r":(?:9200|9201|5984|8983|8086|2379|8500|8200|6333|7474|8123|15672|19530|9090|7700|8108)(?:/|$)")
 _SENDERS = frozenset({"curl", "http", "https", "xh", "wget", "curlie", "httpie"})
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"})
@@ -103,10 +66,12 @@ def on_kept(command: Command) -> Iterator[Finding]:
         if row.fits(words) and (names := row.names(words)) != ["help"] and not for_trying(names, command):
             yield doubtful(f"{program} {' '.join(word for word in words[:4] if word)[:60]}: {row.why}")
             return
-    if program in _DATABASES:
+    if program in DATABASES:
         yield from _in_databases(command)
     elif program in _SENDERS:
         yield from _over_http(command)
+    elif language_of(command.program) not in {"", "shell"}:
+        yield from _by_code(command)
 
 
 def _words(command: Command) -> list[str]:
@@ -129,7 +94,7 @@ def for_trying(names: list[str], command: Command) -> bool:
         return True
     if any(word.text in _WATCHING for word in command.argv[1:4]):
         return False
-    return bool(names) and all(_TRIAL.fullmatch(name) and not name.startswith(("/", "~", ".")) for name in names)
+    return bool(names) and all(TRIAL.fullmatch(name) and not name.startswith(("/", "~", ".")) for name in names)
 
 
 def _in_databases(command: Command) -> Iterator[Finding]:
@@ -142,6 +107,14 @@ def _in_databases(command: Command) -> Iterator[Finding]:
     for text in (*(word.text for word in command.argv[1:]), command.fed_text or ""):
         if found := ends_data(text, command.program):
             yield doubtful(f"{command.program} deletes or changes data for good: {found[:60]}")
+            return
+
+
+def _by_code(command: Command) -> Iterator[Finding]:
+    """Statements that code hands to a database: `connect(…).execute("drop table users")`."""
+    for text in (*(word.text for word in command.argv[1:_MOST] if " " in word.text), command.fed_text or ""):
+        if found := ended_by_code(text):
+            yield doubtful(f"the code for {command.program} deletes or changes data for good: {found[:60]}")
             return
 
 
@@ -159,28 +132,7 @@ def _is_for_trying(command: Command) -> bool:
         if not word.startswith("-") and not before.startswith("-")
     ]
     said = " ".join((*words, command.fed_text or ""))[:_LONGEST]
-    return bool(named) and _TRIAL.fullmatch(named[0]) is not None and not _OTHERS.search(said)
-
-
-def ends_data(text: str, program: str) -> str:
-    """Return the statement of the text that ends data for good, but for what is for trying; "" where none does."""
-    ends = _ENDS_DATA.finditer(text[:_LONGEST])
-    changes = () if program in _IN_FILES else _CHANGES_ALL.finditer(text[:_LONGEST])
-    for found in itertools.chain(ends, changes):
-        named = next((name for name in found.groups() if name), "")
-        if not (named and (_TRIAL.fullmatch(named) or len(named) == 1 or _made_anew(named, text))):
-            return found[0].strip()
-    return ""
-
-
-def _made_anew(name: str, text: str) -> bool:
-    """Whether the same text makes the table that it drops, as what sets up a schema does."""
-    return (
-        re.search(
-            rf"\bcreate\s{{1,5}}(?:table|temp\w{{0,5}})\b[^;]{{0,60}}{re.escape(name)}", text[:_LONGEST], re.IGNORECASE
-        )
-        is not None
-    )
+    return bool(named) and TRIAL.fullmatch(named[0]) is not None and not _OTHERS.search(said)
 
 
 def _over_http(command: Command) -> Iterator[Finding]:
@@ -190,7 +142,7 @@ def _over_http(command: Command) -> Iterator[Finding]:
     stored = any(_STORES.search(text) for text in addresses)
     if not stored and addresses and all(_OWN.match(text) for text in addresses):
         return
-    if addresses and all(_TRIAL.fullmatch(text.rstrip("/").rsplit("/", 1)[-1]) for text in addresses):
+    if addresses and all(TRIAL.fullmatch(text.rstrip("/").rsplit("/", 1)[-1]) for text in addresses):
         return
     method = _method(texts)
     sends = method in {"POST", "PUT", "PATCH", "DELETE"} or any(map(_SENDS.match, texts))

@@ -6,9 +6,10 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
-from assent.guards.beyond.kept import body_ends, ends_data, path_ends
+from assent.guards.beyond.kept import body_ends, path_ends
 from assent.guards.beyond.verb_lists import COPIES, ENDS, SMALL, SMALL_OPTIONS, SURE
 from assent.guards.beyond.verb_words import meaning, split
+from assent.guards.statements.ending import ends_data
 from assent.shell.lists import listed
 
 if TYPE_CHECKING:

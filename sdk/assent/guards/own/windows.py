@@ -53,7 +53,7 @@ def on_windows(command: Command) -> Iterator[Finding]:
     """Ask where a shell of Windows is told to delete, to run what it fetches, or to change who may do what."""
     program = command.program.removesuffix(".exe").casefold()
     if program in _SHELLS:
-        text = " ".join((*(word.text for word in command.argv[1:200]), command.fed_text or ""))[:_LONGEST]
+        text = " ".join((*(word.text for word in command.argv[1:401]), command.fed_text or ""))[:_LONGEST]
         if found := _DELETES.search(text) or _ENDS.search(text) or _HIDDEN.search(f" {text}"):
             yield doubtful(f"{program} is told {found[0].strip()[:60]}")
         elif _FETCHES.search(text) and _RUNS.search(text):

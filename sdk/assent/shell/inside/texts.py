@@ -18,7 +18,7 @@ from assent.shell.lists import listed
 from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import SHELLS, language_of
-from assent.shell.words.scope import UNKNOWN, text_of
+from assent.shell.words.scope import UNKNOWN, StopReading, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Written = Callable[[Word], str | None]
 
 _LONGEST = 20_000  # characters of one text that is looked through: some patterns try each line from each place of it
-_MOST = 40  # texts of one command
+_MOST = 200  # texts of one command
 _LITERAL = r"(?:'(?P<a{0}>[^'\n]{1,2000})'|\"(?P<b{0}>(?:[^\"\\\n]|\\.){1,2000})\"|`(?P<c{0}>[^`\n]{1,2000})`)"
 
 
@@ -48,7 +48,7 @@ _BANG = re.compile(
     r"|(?:^|\n)\+?:?ter(?:minal)?\s{1,4}(?:\+\+\S{1,20}\s{1,4}){0,4}(.{1,2000})"
 )
 _SQL = re.compile(
-    r"(?:^|[\n;\s])\\!\s{0,20}([^\n]{1,2000})|\bPROGRAM\s{1,20}'{1,2}([^'\n]{1,2000})'"
+    r"\A\|\s{0,20}([^\n]{1,2000})|(?:^|[\n;\s])\\!\s{0,20}([^\n]{1,2000})|\bPROGRAM\s{1,20}'{1,2}([^'\n]{1,2000})'"
     r"|(?:^|[\n;])\s{0,20}system\s{1,20}([^\n;]{1,2000})|(?:^|\n)\s{0,20}\.(?:shell|system)\s{1,20}([^\n]{1,2000})"
     r"|(?:^|[\n;\s])\\(?:out|o|gx?|write|w)\s{0,20}\|\s{0,20}([^\n]{1,2000})"
     r"|(?:^|\n)\s{0,20}\.(?:output|once|import)\s{1,20}(?:--?\w{1,20}\s{1,4}){0,4}(?:\"\|([^\"\n]{1,2000})|'\|([^'\n]{1,2000})|\|([^\n]{1,2000}))"
@@ -95,11 +95,11 @@ _LISP_WRITES = re.compile(
 _SQL_WRITES = re.compile(
     r"(?:^|\n)\s{0,20}\.(?:output|once|backup|save|log|clone)\s{1,4}([^\s|\"']{1,500})|\battach\s{1,4}(?:database\s{1,4})?('[^'\n]{1,500}')|"
     r"\bwritefile\(\s{0,20}('[^'\n]{1,500}')|\bINTO\s{1,20}(?:OUT|DUMP)FILE\s{1,20}('[^'\n]{1,500}')|\blo_export\([^()\n]{1,100},\s{0,20}('[^'\n]{1,500}')"
-    r"|\bCOPY\b[^;\n]{1,500}?\bTO\s{1,20}('[^'\n]{1,500}')",
+    r"|\bCOPY\b[^;\n]{1,500}?\bTO\s{1,20}('[^'\n]{1,500}')|\bVACUUM\b[^;\n']{0,80}\bINTO\s{1,20}('[^'\n]{1,500}')",
     re.IGNORECASE,
 )
 _SQL_READS = re.compile(
-    r"\b(?:readfile|load_file|pg_read_(?:binary_)?file|lo_import|read_(?:text|csv|blob)|file|url)\(\s{0,20}('[^'\n]{1,500}')"
+    r"\bINFILE\s{1,20}('[^'\n]{1,500}')|\b(?:readfile|load_file|pg_read_(?:binary_)?file|pg_ls_dir|lo_import|read_(?:text|csv|blob)|file|url)\(\s{0,20}('[^'\n]{1,500}')"
     r"|\bCOPY\b[^;\n]{1,500}?\bFROM\s{1,20}('[^'\n]{1,500}')"
     r"|(?:^|[\n;])\s{0,20}(?:source|\\\.|\\ir?|\.read)\s{1,20}'?([^\s;']{1,500})",
     re.IGNORECASE,
@@ -214,13 +214,18 @@ _CMAKE = {
 
 
 def texts_inside(command: Command, written: Written) -> list[str]:
-    """Return the shell texts inside a program's words and input. `written` tells what the text itself put in a file."""
+    """Return the shell texts inside a program's words and input. `written` tells what the text itself put in a file.
+
+    Raises StopReading where there are more, or longer ones, than are read: what is not read may not pass for harmless.
+    """
     pipes = command.program in DATABASES | _PATTERNS[_BANG]  # `\o | sh`, `:w !sh`
-    stripped = (text.strip() for text in _found(command, written))
-    found = dict.fromkeys(
-        text for text in stripped if len(text.split()) > 1 or text in _ALONE or (pipes and text in SHELLS)
-    )
-    return list(found)[:_MOST]
+    found: dict[str, None] = {}
+    for text in map(str.strip, _found(command, written)):
+        if len(text.split(maxsplit=1)) > 1 or text in _ALONE or (pipes and text in SHELLS):
+            found[text] = None
+        if len(found) > _MOST:
+            raise StopReading(f"{command.program} is given more than {_MOST} commands")
+    return list(found)
 
 
 def _found(command: Command, written: Written) -> Iterator[str]:
@@ -249,6 +254,8 @@ def _given(
     values = [word.partition("=")[2] for word in words if word.startswith("--") and "=" in word]
     given = [*words, *values, *fed, *files, *made, *([_makefile(written)] if program == "make" else [])]
     for text in filter(None, given):
+        if len(text) > _LONGEST and program != "git":  # a message, and what git runs is read whole elsewhere
+            raise StopReading(f"a text for {program} is longer than {_LONGEST} characters")
         yield from _matched(text[:_LONGEST], patterns)
         if program in _WITH_PYTHON:
             yield from _code(text, "python")

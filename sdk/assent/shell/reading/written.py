@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assent.shell.inside.embedded import embedded
+from assent.shell.inside.guessing import DATABASES
 from assent.shell.programs.outputs import output_of
 from assent.shell.words.scope import LONGEST
 
@@ -51,6 +52,7 @@ _TOLD_BY_FILES = {
     "latexmk": r"\.tex$|latexmkrc$",
     "pdflatex": r"\.tex$",
     "direnv": r"\.envrc$",
+    **dict.fromkeys(DATABASES, ""),
 }
 _RUN_BY_OTHERS = re.compile(
     r"(?:^|/)(?:systemd/(?:user|system)/[^/]{1,80}\.(?:service|timer|path|socket)|autostart/[^/]{1,80}\.desktop|Launch(?:Agents|Daemons)/[^/]{1,80}"
@@ -82,10 +84,11 @@ class WrittenFiles:
         """Return what was written into the files that tell the command what to do: named, or its habit's."""
         if command.program not in _TOLD_BY_FILES:
             return None
-        if command.arguments_from and any(word.text.startswith("/dev/fd/") for word in command.argv[1:]):
+        if command.arguments_from and any("/dev/fd/" in word.text for word in command.argv[1:_MOST_WORDS]):
             return output_of(command.arguments_from)
         habit = _TOLD_BY_FILES[command.program]
-        named = {word.text.removeprefix("./").rpartition("=")[2] for word in command.argv[1:_MOST_WORDS]}
+        words = [word.text.rpartition("=")[2].lstrip("@") for word in command.argv[1:_MOST_WORDS]]
+        named = {part.removeprefix("./") for word in words for part in (word, *word.split()[1:2])}  # `.read x.sql`
         texts = [text for path, text in self._texts.items() if path in named or (habit and re.search(habit, path))]
         return "\n".join(texts)[:LONGEST] or None
 
