@@ -65,9 +65,17 @@ def _hook(host: Host, options: Options, started: float) -> int:
 
     watch = Watch(started=started, deadline=options.deadline or host.deadline)
     watch.start()
-    from assent.command.hosts.event import parse_event
+    from assent.command.hosts.event import Event, members_of, refusal_of
 
-    event = parse_event(host, _read_event())
+    raw = members_of(_read_event())
+    try:
+        event = Event(host, raw)
+    except HookError as error:
+        answer = refusal_of(host, raw, f"Not approved: the approval hook failed ({type(error).__name__}: {error}).")
+        if answer is None:
+            raise
+        watch.answer(answer)
+        return 0
     if event.form is not None:
         return _judge(options, event, watch)
     watch.shorten(REPORT_WITHIN)

@@ -7,6 +7,7 @@ ignored, and of those that may be missing it is the same whether they are absent
 from __future__ import annotations
 
 import json
+import re
 
 from assent.command.faults import HookError
 from assent.command.hosts.row import SEEN
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _LONGEST_WORDS = 4_000  # of the gateway
 _MOST_TOLD = 14_000  # of an event: the gateway keeps 16 Ki characters
 _SHORT = 40
+_MOST_VALUES = 500_000
+_MOST_DIGITS = 4_300  # Python reads no whole number of more
 _MOST_PLACE = 200
 _INFINITE = (float("inf"), float("-inf"))
 _OF_ONE_KIND = ("command", "file_path")
@@ -141,6 +144,11 @@ def _text(raw: dict[str, Any], names: Sequence[str]) -> str | None:
 
 def parse_event(host: Host, content: bytes) -> Event:
     """The event, strictly: what JSON does not allow could be judged as one thing and run as another."""
+    return Event(host, members_of(content))
+
+
+def members_of(content: bytes) -> dict[str, Any]:
+    """What a host has written, read and not yet understood."""
     try:
         told = content.decode()
     except ValueError as error:
@@ -148,11 +156,26 @@ def parse_event(host: Host, content: bytes) -> Event:
     raw = as_object(_decoded(told, "the event is"))
     if raw is None:
         raise HookError("the event is no JSON object")
-    return Event(host, raw)
+    return raw
+
+
+def refusal_of(host: Host, raw: dict[str, Any], reason: str) -> bytes | None:
+    """The no to an event that asks and is not understood, where the host heeds no exit code. None: it heeds one."""
+    moment = raw.get("hook_event_name")
+    form = host.asks.get(moment) if isinstance(moment, str) else None
+    return None if form is None or form.heeds_exit else form.deny(str(moment), reason)
 
 
 def _decoded(told: str, what: str) -> object:
+    if _holds_too_much(told):
+        raise HookError(f"{what} of more values than a hook keeps ({_MOST_VALUES})")
     too_large: list[str] = []
+
+    def whole(written: str) -> float:
+        if len(written) > _MOST_DIGITS:
+            too_large.append(written)
+            return _INFINITE[0]
+        return int(written)
 
     def number(written: str) -> float:
         found = float(written)
@@ -161,7 +184,9 @@ def _decoded(told: str, what: str) -> object:
         return found
 
     try:
-        found = json.loads(told, object_pairs_hook=unique, parse_constant=_no_constant, parse_float=number)
+        found = json.loads(
+            told, object_pairs_hook=unique, parse_constant=_no_constant, parse_float=number, parse_int=whole
+        )
     except (ValueError, RecursionError) as error:
         raise HookError(f"{what} not JSON: {error}") from error
     if too_large:
@@ -170,6 +195,22 @@ def _decoded(told: str, what: str) -> object:
             f"call again with a smaller number, or with its digits as a text"
         )
     return found
+
+
+def _holds_too_much(told: str) -> bool:
+    """Whether it is of more values than a hook may keep.
+
+    Of 64 MiB of `{},` 2 GiB would become; who runs out of memory is killed, and most hosts take that for a yes.
+    """
+    if sum(map(told.count, ",[{")) <= _MOST_VALUES:
+        return False
+    found, at = 0, 0
+    for text in re.finditer(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', told, re.DOTALL):
+        found += sum(told.count(mark, at, text.start()) for mark in ",[{")
+        at = text.end()
+        if found > _MOST_VALUES:
+            return True
+    return found + sum(told.count(mark, at) for mark in ",[{") > _MOST_VALUES
 
 
 def _place_of_infinite(value: object) -> str:
