@@ -193,7 +193,7 @@ def _telling(program: str, words: Sequence[str]) -> Sequence[str]:
         action = next((word for word in words if not word.startswith("-") and word not in given), "")
         return [*given, *words] if action in _GIT_RUNS else given
     if (program == "task" and set(words[:3]) & _NOTES) or (
-        program == "tmux" and any("display" in word for word in words)
+        program == "tmux" and any(word.startswith("display") and "popup" not in word for word in words)
     ):
         return ()
     if {"echo", "echo_append"} & set(words[:2]):  # `cmake -E echo`, and its like

@@ -18,7 +18,7 @@ from assent.shell.lists import listed
 from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import SHELLS, language_of
-from assent.shell.words.scope import UNKNOWN, StopReading, text_of
+from assent.shell.words.scope import HOME, UNKNOWN, StopReading, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -340,7 +340,7 @@ def _options(program: str, words: Sequence[str]) -> Iterator[str]:
                 yield from words[at + 2 :]
             if program in {"fd", "fdfind"}:
                 yield from (
-                    f"{shlex.join(words[at + 1 :])} {shlex.quote(root)}/*" for root in words[:at] if root[:1] == "/"
+                    f"{shlex.join(words[at + 1 :])} {shlex.quote(root)}/*" for root in words[:at] if root[:1] in {"/", HOME}
                 )
         elif name.startswith("-") and _NAMED.fullmatch(name):
             yield value if equals else following

@@ -27,6 +27,7 @@ _XARGS_VALUES = listed(
     "-n -P -L -d -E -s -a -I -J -R --max-args --max-procs --max-lines --delimiter --arg-file --max-chars"
 )
 _XARGS_FILE = frozenset({"-a", "--arg-file"})
+_SUBSCRIPT = re.compile(r"\[\s{0,9}(?:\$\(([^\n]{1,2000})\)|`([^`\n]{1,2000})`)\s{0,9}\]")
 _PARALLEL_VALUES = listed("-j -P --jobs -a --arg-file -S --sshlogin --colsep -d --delimiter -n -N -I")
 
 
@@ -53,7 +54,7 @@ def _declare(run: Follower, command: Command, scope: Scope) -> list[Command]:
             run.run_by_variables({name: value}, command, scope)
         if command.program == "export" or any(option.text.startswith("-x") for option in command.argv[1:2]):
             scope.exported |= {name}
-    return [run.emit(command)]
+    return [run.emit(command), *_subscripts(run, command, scope)]
 
 
 def _forget(run: Follower, command: Command, scope: Scope) -> list[Command]:
@@ -61,7 +62,7 @@ def _forget(run: Follower, command: Command, scope: Scope) -> list[Command]:
     for word in command.argv[1:]:
         scope.variables[word.text] = Value(texts=("",))
         run.functions.pop(word.text, None)
-    return [run.emit(command)]
+    return [run.emit(command), *_subscripts(run, command, scope)]
 
 
 def _set_positional(run: Follower, command: Command, scope: Scope) -> list[Command]:
@@ -84,7 +85,16 @@ def _take_input(run: Follower, command: Command, scope: Scope) -> list[Command]:
     for place, name in enumerate(names or ["REPLY"]):
         text = UNKNOWN if texts is None else texts[place].strip() if place < len(texts) else ""
         scope.variables[name] = Value(texts=(text,), sources=command.feeders)
-    return [run.emit(command)]
+    return [run.emit(command), *_subscripts(run, command, scope)]
+
+
+def _subscripts(run: Follower, command: Command, scope: Scope) -> list[Command]:
+    """Read what the shell works out in a subscript that it is given as a text: `unset 'a[$(…)]'`."""
+    made: list[Command] = []
+    for word in command.argv[1:]:
+        for found in _SUBSCRIPT.finditer(text_of(word)):
+            made.extend(run.here(found[1] or found[2], command, scope.copy()))
+    return made
 
 
 def _evaluate(run: Follower, command: Command, scope: Scope) -> list[Command]:
@@ -153,7 +163,7 @@ def _xargs(run: Follower, command: Command, scope: Scope) -> list[Command]:
         run.emit(replace(command, argv=command.argv[:at]))
         command = replace(command, feeders=(), fed_text=None)
     inner = replace(command, fed_text=None, wrappers=(*command.wrappers, "xargs"))
-    items = _fed_words(command)
+    items = _fed_lines(command) if mark else _fed_words(command)
     if not mark:
         return run.perform(replace(inner, argv=(*argv, *items)), scope)
     made: list[Command] = []
@@ -212,7 +222,15 @@ def _print_into(run: Follower, command: Command, scope: Scope) -> list[Command]:
     if len(words) > 3 and words[1].text == "-v":
         printed = output_of([replace(command, argv=(words[0], *words[3:]), redirects=())])
         scope.variables[words[2].text] = Value(texts=(UNKNOWN if printed is None else printed,))
+        return [run.emit(command), *_subscripts(run, replace(command, argv=words[:3]), scope)]
     return [run.emit(command)]
+
+
+def _fed_lines(command: Command) -> list[Word]:
+    """Return each line that it is fed as one word, as with `xargs -I`."""
+    if command.fed_text is None:
+        return _fed_words(command)
+    return [word_of(line.strip().strip("\"'")) for line in command.fed_text.splitlines() if line.strip()]
 
 
 def _fed_words(command: Command) -> list[Word]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from assent.shell.words.words import WordReader
 
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
+_INDEX = re.compile(r"\A\[[\w\s]{1,80}\]=")
 _MOST_CHOICES = 64
 
 
@@ -31,8 +32,11 @@ def assigned(raw: str, reader: WordReader, scope: Scope) -> tuple[str, Value]:
     found = ASSIGNED.match(raw)
     name = found[1] if found else raw
     rest = raw[found.end() :] if found else ""
+    if found and found[2] and ("$(" in found[2] or "`" in found[2]):
+        reader.text(found[2])  # what a subscript is worked out with runs
     if rest.startswith("("):
-        elements = tuple(text_of(word) for part in _elements_in(rest[1:-1]) for word in reader.fields(part))
+        parts = (_INDEX.sub("", part) for part in _elements_in(rest[1:-1]))
+        elements = tuple(text_of(word) for part in parts for word in reader.fields(part))
         old = scope.variables.get(name)
         if found and found[3] and old and old.elements:
             elements = (*old.elements, *elements)
@@ -43,6 +47,8 @@ def assigned(raw: str, reader: WordReader, scope: Scope) -> tuple[str, Value]:
         text = (scope.variables[name].texts[0] if name in scope.variables else "") + text
     if len(text) > LONGEST:
         raise StopReading("a variable's value is too long")
+    if found and found[2] and name in {"BASH_ALIASES", "BASH_CMDS"}:
+        scope.aliases[found[2].strip("[]'\"")] = text
     return name, Value(texts=(text,), sources=tuple(reader.sources[before:]))
 
 

@@ -33,6 +33,7 @@ _MOST_WORDS = 12_000
 _MOST_CHARACTERS = 1_000_000
 _MOST_STAGES = 40
 _MOST_ROUNDS = 40
+_RUNS = re.compile(r"`|[$<>]\(")
 _SEQUENCES = frozenset({"program", "do_group", "list", "negated_command", "else_clause", "case_item", "ERROR"})
 
 
@@ -120,7 +121,7 @@ class Walker:
             self._reading.doubt("a quote or a substitution is not closed")
         if root.has_error:
             self._reading.doubt("its syntax is not understood")
-        return _Text(self._reading, self._dispatcher, skeleton.marks).walk(root, scope, 0)
+        return _Text(self._reading, self._dispatcher, skeleton.marks).read(root, scope)
 
     def call(self, name: str, arguments: Sequence[str], scope: Scope) -> list[Command]:
         """Run a function of the text with these arguments."""
@@ -133,7 +134,7 @@ class Walker:
         positional = dict(scope.variables)
         bind(scope, name, arguments)
         try:
-            return _Text(self._reading, self._dispatcher, marks).walk(body, scope, 0)
+            return _Text(self._reading, self._dispatcher, marks).read(body, scope)
         finally:
             self._reading.running.pop()
             for key in ("@", "*", "#", *map(str, range(1, 10))):
@@ -167,6 +168,26 @@ class _Text:
         self._reading = reading
         self._dispatcher = dispatcher
         self._marks = marks
+        self._read = set[int]()
+        """The marks whose words were read, or belong to a function that is read when it is called."""
+
+    def read(self, node: Node, scope: Scope) -> list[Command]:
+        """Read a node, and then what the shell runs in its words that are no command's: `case $(…) in`."""
+        commands = self.walk(node, scope, 0)
+        for found in MARK.finditer((node.text or b"").decode()):
+            number = int(found[1])
+            if number in self._read or number >= len(self._marks):
+                continue
+            self._read.add(number)
+            word = self._marks[number]
+            if isinstance(word, str) and not _RUNS.search(word):
+                continue
+            self._reading.step()
+            if isinstance(word, str):
+                commands.extend(self._dispatcher.expand([word], scope.copy())[1])
+            else:
+                self._dispatcher.redirected([word], scope.copy())
+        return commands
 
     def walk(self, node: Node, scope: Scope, depth: int) -> list[Command]:
         """Read one node in the scope; return its commands."""
@@ -212,7 +233,10 @@ class _Text:
 
     def _raw(self, text: str) -> Raw:
         mark = MARK.fullmatch(text)
-        return self._marks[int(mark[1])] if mark and int(mark[1]) < len(self._marks) else text
+        if mark is None or int(mark[1]) >= len(self._marks):
+            return text
+        self._read.add(int(mark[1]))
+        return self._marks[int(mark[1])]
 
     def _pipeline(self, node: Node, scope: Scope, depth: int) -> list[Command]:
         stages = node.named_children
@@ -227,7 +251,9 @@ class _Text:
             everything.extend(commands)
             feeders = (*reversed(commands), *feeders)
             fed_text = output_of(commands)
+        read = self._read.copy()
         self._note_respawn(stages)
+        self._read = read  # there they were only looked at
         return everything
 
     def _note_respawn(self, stages: Sequence[Node]) -> None:
@@ -288,6 +314,7 @@ class _Text:
             return
         body = children[-1] if not children[-1].type.endswith("redirect") else children[1]
         self._reading.functions[name] = (body, self._marks)
+        self._read.update(int(found[1]) for found in MARK.finditer((body.text or b"").decode()))
         if _calls_itself(name, (body.text or b"").decode()):
             self._reading.defines.append(name)
 

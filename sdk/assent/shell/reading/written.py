@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from assent.shell.words.script import Command, Word
 
 _HOOK = re.compile(r"(?:^|/)(?:\.git/hooks|\.husky|\.githooks)/[\w-]+$")
-_MOST_WORDS = 100
+_MOST_WORDS = 400
+_COPY = frozenset({"cp", "gcp", "mv", "gmv", "ln", "install", "ginstall", "dd"})
+_MAKEFILE = r"(?:^|/)(?:GNUm|M|m)akefile$|\.mk$"
 _TOLD_BY_FILES = {
     # program: which files it looks for, beside those that its words name
     **dict.fromkeys(
@@ -52,11 +54,19 @@ _TOLD_BY_FILES = {
     "latexmk": r"\.tex$|latexmkrc$",
     "pdflatex": r"\.tex$",
     "direnv": r"\.envrc$",
+    **dict.fromkeys(("make", "gmake", "gnumake", "bmake"), _MAKEFILE),
+    **dict.fromkeys(("gcc", "cc", "g++", "c++", "clang", "clang++", "tcc"), r"\.(?:c|cc|cpp|cxx|h|hpp)$"),
+    **dict.fromkeys(("javac", "java", "jshell"), r"\.java$"),
+    **dict.fromkeys(("rustc", "rust-script"), r"\.rs$"),
+    **dict.fromkeys(("kotlinc", "kotlin"), r"\.kts?$"),
+    **dict.fromkeys(("csc", "dotnet"), r"\.(?:cs|fs|csproj)$"),
+    "scons": r"(?:^|/)SCons(?:truct|cript)$",
+    "meson": r"(?:^|/)meson\.build$",
     **dict.fromkeys(DATABASES, ""),
 }
 _RUN_BY_OTHERS = re.compile(
     r"(?:^|/)(?:systemd/(?:user|system)/[^/]{1,80}\.(?:service|timer|path|socket)|autostart/[^/]{1,80}\.desktop|Launch(?:Agents|Daemons)/[^/]{1,80}"
-    r"|\.vscode/tasks\.json|package\.json|\.envrc|\.(?:sqlite|psql|pdb|irb|ex|screen|nano|mail|lldb|netbeans)rc|\.(?:gdb|lldb)init|\.gitconfig|\.vimrc|\.tmux\.conf)$"
+    r"|\.vscode/tasks\.json|package\.json|\.envrc|\.(?:sqlite|psql|pdb|irb|ex|screen|nano|mail|lldb|netbeans)rc|\.(?:gdb|lldb)init|\.git/config|\.gitconfig|\.vimrc|\.tmux\.conf)$"
 )
 
 
@@ -75,6 +85,22 @@ class WrittenFiles:
         if command.program == "tee":
             for word in command.argv[1:]:
                 self._put(word.text, command.fed_text, adds=False)
+        elif command.program in _COPY:
+            self._note_copy([word.text for word in command.argv[1:_MOST_WORDS]], command)
+
+    def _note_copy(self, words: list[str], command: Command) -> None:
+        """Take in what a copy holds: `cp a b`, `install /dev/stdin b`, `dd of=b`."""
+        if command.program == "dd":
+            named = dict(word.split("=", 1) for word in words if "=" in word)
+            pairs = [(named.get("if", "/dev/stdin"), named.get("of", ""))]
+        else:
+            names = [word for word in words if not word.startswith("-")]
+            pairs = [(source, names[-1]) for source in names[:-1]]
+        for source, target in pairs:
+            text = command.fed_text if source == "/dev/stdin" else self._texts.get(source.removeprefix("./"))
+            folded = target.rstrip("/")
+            self._put(folded, text, adds=False)
+            self._put(f"{folded}/{source.rsplit('/', 1)[-1]}", text, adds=False)
 
     def text_in(self, file: Word) -> str | None:
         """Return what was written into the file, as far as known."""

@@ -135,7 +135,10 @@ class WordReader:
         return self._parameter(inner)
 
     def _parameter(self, inner: str) -> str:
+        before = len(self.sources)
         expanded = expand_parameter(inner, self.scope, self._nested_word)
+        if ("$(" in inner or "`" in inner) and len(self.sources) == before:
+            self._nested(inner, quoted=True)  # what is worked out there runs, whatever comes of it
         self.names.append(expanded.name)
         if len(self.names) > _MOST_PARTS:
             raise StopReading("a word is put together from too many variables")
