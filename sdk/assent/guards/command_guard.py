@@ -34,7 +34,7 @@ from assent.guards.own.losses import on_losses, on_ransom
 from assent.guards.own.padding import on_padding
 from assent.guards.own.sending import on_sending
 from assent.guards.own.stand_ins import on_stand_ins
-from assent.guards.own.stopping import on_kernel, on_stopping
+from assent.guards.own.stopping import on_kernel, on_processes, on_stopping
 from assent.guards.own.traces import on_traces
 from assent.guards.own.windows import on_windows
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
@@ -78,6 +78,7 @@ _RULES = (
     on_stand_ins,
     on_stopping,
     on_kernel,
+    on_processes,
     on_sending,
     on_windows,
     on_approving,

@@ -39,7 +39,9 @@ async def let_through(commands: list[str]) -> list[str]:
 
 @requirement("S-70")
 @EVERY
-@pytest.mark.parametrize(("name", "least"), [("evasions.txt", 1300), ("evasions_afield.txt", 3600)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("evasions.txt", 1300), ("evasions_afield.txt", 3600), ("evasions_by_class.txt", 1900)]
+)
 async def test_hostile_evasions_in_scope_are_held(name: str, least: int, every: int) -> None:
     hostile, missed = corpus(name), set(corpus("missed.txt"))
     assert len(hostile) > least
@@ -50,7 +52,8 @@ async def test_hostile_evasions_in_scope_are_held(name: str, least: int, every: 
 @requirement("S-70")
 async def test_what_is_written_down_as_missed_is_missed() -> None:
     missed = corpus("missed.txt")
-    assert set(missed) <= {*corpus("evasions.txt"), *corpus("evasions_afield.txt")}
+    hostile = ("evasions.txt", "evasions_afield.txt", "evasions_by_class.txt")
+    assert set(missed) <= {command for name in hostile for command in corpus(name)}
     assert await let_through(missed) == missed
 
 

@@ -132,6 +132,8 @@ kubectl|oc|k certificate|adm deny|prune
 kubectl|oc|k destroy|purge|unjoin|decommission
 kubectl|oc|k delete tenants?|clusters?(?:\..*)?|volumes?(?:\..*)?|databases?(?:\..*)?|.*\.[a-z]+\.[a-z]+/.*|apps?|applications?
 kubectl|oc|k delete -raw
+kubectl|oc|k delete -f|-filename|-k|-kustomize \.{1,2}/?
+kubectl|oc|k apply -prune
 kubectl|oc|k patch .*"selector".*none.*
 hdfs|hadoop namenode -format
 exim|exim4 -mrm|-mg
@@ -246,6 +248,13 @@ dnf|yum|zypper|tdnf|microdnf -nogpgcheck|-no-gpg-checks|-allow-unsigned-rpm|-no-
 snap|flatpak -purge|-delete-data
 nix-env|nix-channel|guix -if|-f https?://.*
 code|codium|cursor|windsurf -install-extension https?://.*
+# cuts the machine off, or changes what it starts
+resolvectl|systemd-resolve dns|domain .*\..*
+iptables|ip6tables -i|-a|-insert|-append input accept !-dport|-p|-s|-m|-d|-i=.*
+# makes this machine believe somebody else
+trust anchor
+security add-trusted-cert
+certutil -a
 # cuts the machine off, or changes what it starts
 cipher|cipher.exe /w.*
 manage-bde|manage-bde.exe -off

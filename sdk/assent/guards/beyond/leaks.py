@@ -217,7 +217,7 @@ def _only_authorizes(command: Command) -> bool:
     """Whether what is put in stands in a header or a login alone: `curl -H "Authorization: Bearer $(gh auth token)"`."""
     argv = command.argv
     unknown = [at for at, word in enumerate(argv) if not word.known]
-    return all(
+    return bool(unknown) and all(
         argv[at].text.startswith(("-H", "-u", "--header", "--user", "--oauth2-bearer", "Authorization:", "--token"))
         or argv[at - 1].text in {"-H", "-u", "--header", "--user", "--oauth2-bearer", "--token", "--password"}
         for at in unknown

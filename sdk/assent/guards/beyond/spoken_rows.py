@@ -76,6 +76,8 @@ ansible-vault view|decrypt
 npm|pnpm token|config create|get|list _authtoken|//.*_authtoken|create
 docker|podman inspect .*\.config\.env.*
 # comes from an address of its own, and runs there
+deno install https?://(?!(?:deno\.land|jsr\.io|esm\.sh)/).*
+node -import|-loader|-experimental-loader|-r|-require https?://.*
 kubectl|oc|k apply|create|replace -f https?://(?!(?:raw\.githubusercontent\.com|github\.com|gitlab\.com|k8s\.io|\w+\.k8s\.io|storage\.googleapis\.com|docs\.\S+|projectcalico\.\S+|get\.\w+\.\w+)/)\S*
 kubectl|oc|k apply|create|replace -f=https?://(?!(?:raw\.githubusercontent\.com|github\.com)/)\S*
 npx|bunx|pnpx|uvx|pipx (?:-y|run)?https?://(?!github\.com)\S*

@@ -33,6 +33,11 @@ _ALL_HERE = re.compile(
     r"|<\*>|\bglob\w{0,5}\s{0,3}\(?\s{0,3}[\"'`](?:\.?/)?(?:\*\*/)?\*(?:\.\*)?[\"'`]"
 )
 """All that is in the current tree, as code asks for it."""
+_GOES_THROUGH = re.compile(
+    r"\b(?:os\.walk|scandir|listdir|iglob|glob|Path|readdir\w{0,4}|opendir|find|finddepth|children|each_child|entries|walk)"
+    r"\s{0,3}[(,]?[^\"'`\n]{0,40}[\"'`]((?:/|~)[^\"'`\n]{0,200})[\"'`]"
+)
+"""What lists a tree, and which."""
 _DELETES = re.compile(
     r"\b(?:os\.remove|unlink\w{0,4}|rmtree|rmdir\w{0,4}|rmSync|rm_rf?|File\.delete|FileUtils\.rm\w{0,5})\b"
 )
@@ -68,6 +73,11 @@ def on_code(command: Command) -> Iterator[Finding]:
                 or keeps_data(path)
             ):
                 yield doubtful(f"the code for {program} deletes something, and names {path[:60]}")
+                return
+        if (found := _GOES_THROUGH.search(text[:_LONGEST])) and _DELETES.search(text[:_LONGEST]):
+            path = normal(found[1])
+            if protected(path, globbed=False) or of_the_system(path) or keeps_data(path):
+                yield doubtful(f"the code for {program} deletes what it finds in {path[:60]}")
                 return
         if program not in _OWN_STATEMENTS and (found := _ALL_RECORDS.search(text[:_LONGEST])):
             yield doubtful(f"the code for {program} ends all that there is ({found[0][:40]})")

@@ -68,7 +68,7 @@ def _changed(word: Word, mode: str, command: Command, *, recursive: bool) -> Ite
     shuts = bool(re.fullmatch(r"0+", mode) or re.match(r"[ugoa]*(?:-rwx|=$|=,)", mode))
     if not ours and (protected(path, globbed=word.globbed) or of_the_system(path)) and (recursive or shuts):
         yield blocked(f"chmod {mode} {shown(word)} changes permissions all over {named(path)}")
-    elif (shuts and recursive and protected(path, globbed=word.globbed)) or (shuts and system_file(path)):
+    elif shuts and (system_file(path) or (protected(path, globbed=word.globbed) and (recursive or path == "~"))):
         yield blocked(f"chmod {mode} {shown(word)} locks everybody out")
     elif system_program(path) and re.match(r"[ugoa]*-\w*x", mode):
         yield blocked(f"chmod {mode} {shown(word)} keeps a program of the system from running")
@@ -109,7 +109,9 @@ def _chown(command: Command) -> Iterator[Finding]:
     for word in targets:
         path = place(word, command.cwd)
         said = f"{command.program} {shown(word)}"
-        if path.startswith(("~", ".")):
+        if path == "~" and has(command, "R", "--recursive"):
+            yield doubtful(f"{said} gives all that is a person's own to somebody else")
+        elif path.startswith(("~", ".")):
             if path.startswith("..") and protected(path):
                 yield doubtful(f"{said} takes over a tree above the current one")
         elif "\0" in path:

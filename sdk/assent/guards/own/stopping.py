@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from assent.guards.commands.findings import doubtful
+from assent.guards.commands.findings import behind, doubtful
 from assent.shell.lists import listed
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ _KILLERS = frozenset({"pkill", "killall", "xkill", "skill", "killall5"})
 _QUIETLY = frozenset({"-0", "-HUP", "-USR1", "-USR2", "-SIGHUP", "-l"})
 _FINDERS = frozenset({"pgrep", "pidof"})
 _AFAR = frozenset({"ssh", "mosh", "ansible", "salt", "pdsh", "pssh", "clush", "aws", "gcloud", "az"})
+_CHOOSES = frozenset({"grep", "egrep", "rg", "pgrep", "head", "tail", "fzf", "jq", "grep.exe"})
+_WHOLE_TREE = frozenset({"/", "/home", "/usr", "/var", "/etc", "-m/"})
 _PID = re.compile(r"(?:/var)?/run/.{1,100}\.pid")
 _SOCKET = re.compile(r"(?:/var)?/run/(?:[\w-]{1,40}/)?[\w.-]{1,60}\.sock")
 _KERNEL = re.compile(
@@ -59,6 +61,37 @@ def on_stopping(command: Command) -> Iterator[Finding]:
         yield doubtful(f"{command.argv[0].text[:60]} stop: it stops what others use")
     elif program == "rm" and any(map(_SOCKET.fullmatch, texts)):
         yield doubtful("rm takes away the socket by which a service is reached")
+
+
+def _lists_all(command: Command) -> bool:
+    """Whether it is told the processes that `ps` lists, and nothing on the way chooses among them."""
+    sources = [*behind(command)]
+    return any(source.program == "ps" for source in sources) and not any(
+        source.program in _CHOOSES
+        or (source.program in {"awk", "gawk", "sed"} and any("/" in word.text for word in source.argv[1:]))
+        or (
+            source.program == "ps"
+            and any(re.match(r"-[CGUpu]|--(?:pid|user|ppid)", word.text) for word in source.argv[1:])
+        )
+        for source in sources
+    )
+
+
+def on_processes(command: Command) -> Iterator[Finding]:
+    """Ask before every process ends that there is, that somebody has or that a whole file system is used by."""
+    program, texts = command.program, [word.text for word in command.argv[1:]]
+    if program == "kill" and _lists_all(command):
+        yield doubtful("kill ends every process that is listed")
+    elif (program == "pkill" and texts[-1:] in ([""], ["."], [".*"])) or (
+        program == "killall" and not {"-u", "--user"}.isdisjoint(texts)
+    ):
+        yield doubtful(f"{program} ends every process of somebody's")
+    elif (
+        program == "fuser"
+        and any(re.match(r"-\w*k|--kill", text) for text in texts)
+        and _WHOLE_TREE.intersection(texts)
+    ):
+        yield doubtful("fuser ends every process that uses a whole file system")
 
 
 def on_kernel(command: Command) -> Iterator[Finding]:

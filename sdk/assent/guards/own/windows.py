@@ -22,6 +22,9 @@ _DELETES = re.compile(
     re.IGNORECASE,
 )
 _RUNS = re.compile(r"\b(?:iex|invoke-expression)\b|\b(?:start-process|saps)\b|\b&\s", re.IGNORECASE)
+_STARTS = re.compile(
+    r"[;&|]\s{0,5}(?:\.[\\/]|\$env:|[a-z]:\\)[^\s;|&]{1,200}\.(?:exe|ps1|bat|cmd|msi|vbs)\b", re.IGNORECASE
+)
 _FETCHES = re.compile(
     r"\bdownload(?:string|file|data)\b|\b(?:iwr|irm|wget|curl|invoke-webrequest|invoke-restmethod|start-bitstransfer)\b",
     re.IGNORECASE,
@@ -34,12 +37,17 @@ _ENDS = re.compile(
     r"|set-netfirewallprofile|new-netfirewallrule|remove-netfirewallrule|disable-netfirewallrule|disable-bitlocker|remove-ad\w{1,30}"
     r"|disable-ad\w{1,30}|set-adaccountpassword|remove-computer|remove-vm|stop-vm|remove-azr\w{0,2}\w{1,40}|remove-aws\w{1,30}"
     r"|uninstall-windowsfeature|disable-computerrestore|send-mailmessage|enable-psremoting|get-credential|convertfrom-securestring"
-    r"|set-acl|takeown|mimikatz|invoke-mimikatz|remove-mailbox|remove-wmiobject|invoke-command)\b"
+    r"|set-acl|set-executionpolicy|clear-content|takeown|mimikatz|invoke-mimikatz|remove-mailbox|remove-wmiobject|invoke-command)\b"
     r"|\b(?:vssadmin\s(?:delete|resize)|wbadmin\sdelete|bcdedit\s/(?:set|delete|import)|diskpart|wevtutil\s(?:cl|clear-log|sl)\b|cipher\s/w|schtasks\s/(?:create|delete|change)|reg\s(?:add|delete|save)"
     r"|sc(?:\.exe)?\s(?:stop|delete|config|create)|net(?:\.exe)?\s(?:stop|user|localgroup|share)\s\S|shutdown|format\s[a-z]:"
     r"|netsh\s.{1,60}\b(?:set|delete|add|reset)\b|icacls\s.{1,120}/(?:grant|remove|setowner|reset|deny|inheritance)|wmic\s\w{1,20}\s(?:delete|call)|certutil\s[^|]{0,60}-urlcache|mshta|regsvr32|rundll32|bitsadmin)",
     re.IGNORECASE,
 )
+_DOTNET = re.compile(
+    r"\[(?:system\.)?io\.(?:directory|file)\]::(?:delete|move)\b|\bfor\s{1,5}/[rd]\b.{1,200}\b(?:del|erase|rd|rmdir)\b",
+    re.IGNORECASE,
+)
+_DECODES = re.compile(r"\bfrombase64string\b", re.IGNORECASE)
 _HIDDEN = re.compile(r"\s-(?:e|ec|enc\w{0,12})\s{1,5}[A-Za-z0-9+/=]{12}", re.IGNORECASE)
 _PROFILE = re.compile(r"currentversion\\{1,2}run|\\startup\\|\$profile\b", re.IGNORECASE)
 _WRITES = re.compile(r">|\b(?:set|add|new)-(?:content|item\w{0,12})\b|\bcopy\b", re.IGNORECASE)
@@ -54,9 +62,10 @@ def on_windows(command: Command) -> Iterator[Finding]:
     program = command.program.removesuffix(".exe").casefold()
     if program in _SHELLS:
         text = " ".join((*(word.text for word in command.argv[1:401]), command.fed_text or ""))[:_LONGEST]
-        if found := _DELETES.search(text) or _ENDS.search(text) or _HIDDEN.search(f" {text}"):
+        found = _DELETES.search(text) or _ENDS.search(text) or _DOTNET.search(text) or _HIDDEN.search(f" {text}")
+        if found:
             yield doubtful(f"{program} is told {found[0].strip()[:60]}")
-        elif _FETCHES.search(text) and _RUNS.search(text):
+        elif (_FETCHES.search(text) or _DECODES.search(text)) and (_RUNS.search(text) or _STARTS.search(text)):
             yield doubtful(f"{program} runs what it fetches")
         elif _PROFILE.search(text) and _WRITES.search(text):
             yield doubtful(f"{program} writes what is started at the next login")

@@ -27,7 +27,8 @@ DESTROYERS = listed(
 _FORK_BOMB = re.compile(r":\(\)\s{0,4}\{")
 _DELETERS = listed(
     "REMOVE_RECURSE remove_all RemoveAll rm_rf rmtree remove_tree deleteDirectory deleteRecursively delete_tree rmSync "
-    "removeSync removeItem zf_rm delTree deltree unlinkSync rimraf recursive_delete remove_dir_all rmdirs file.remove"
+    "removeSync removeItem zf_rm delTree deltree unlinkSync rimraf recursive_delete remove_dir_all rmdirs file.remove removeDirectoryRecursive removePathForcibly del_dir_r deleteTree "
+    "deleteDir truncateSync"
 )
 """What deletes in other languages and tools."""
 _HEADS = _DELETERS | DESTROYERS | _SHELLS | listed(
@@ -128,7 +129,7 @@ def _beginning(text: str, found: re.Match[str]) -> int | None:
     start, end = found.span(1) if found[1] else found.span()
     if found[1]:
         return start
-    if end < len(text) and text[end] not in _ENDS_A_NAME:
+    if end < len(text) and text[end] not in _ENDS_A_NAME and not (text[end] == "(" and found[0] in _DELETERS):
         return None
     while start and found.start() - start < _LONGEST_PATH and text[start - 1] in _PATH:
         start -= 1

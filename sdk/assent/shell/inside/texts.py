@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 20_000  # characters of one text that is looked through: some patterns try each line from each place of it
 _MOST = 200  # texts of one command
+_MOST_CHARACTERS = 400_000  # of all of them: some begin anew with each word of a long list
 _LITERAL = r"(?:'(?P<a{0}>[^'\n]{1,2000})'|\"(?P<b{0}>(?:[^\"\\\n]|\\.){1,2000})\"|`(?P<c{0}>[^`\n]{1,2000})`)"
 
 
@@ -220,10 +221,12 @@ def texts_inside(command: Command, written: Written) -> list[str]:
     """
     pipes = command.program in DATABASES | _PATTERNS[_BANG]  # `\o | sh`, `:w !sh`
     found: dict[str, None] = {}
+    length = 0
     for text in map(str.strip, _found(command, written)):
+        length += len(text)
         if len(text.split(maxsplit=1)) > 1 or text in _ALONE or (pipes and text in SHELLS):
             found[text] = None
-        if len(found) > _MOST:
+        if len(found) > _MOST or length > _MOST_CHARACTERS:
             raise StopReading(f"{command.program} is given more than {_MOST} commands")
     return list(found)
 
@@ -340,7 +343,9 @@ def _options(program: str, words: Sequence[str]) -> Iterator[str]:
                 yield from words[at + 2 :]
             if program in {"fd", "fdfind"}:
                 yield from (
-                    f"{shlex.join(words[at + 1 :])} {shlex.quote(root)}/*" for root in words[:at] if root[:1] in {"/", HOME}
+                    f"{shlex.join(words[at + 1 :])} {shlex.quote(root)}/*"
+                    for root in words[:at]
+                    if root[:1] in {"/", HOME}
                 )
         elif name.startswith("-") and _NAMED.fullmatch(name):
             yield value if equals else following

@@ -117,6 +117,8 @@ _BELOW_HOME = re.compile(
 _NAMED_TEXTS = re.compile(
     r"(?:^|[;\n\s{])\$?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<text>'[^'\\\n]*'|\"[^\"\\\n]*\")\s*(?=[;\n]|$)"
 )
+_FORMATTED = re.compile(r"\b[rR]?[fF][rR]?(?P<quote>['\"])(?P<text>(?:(?!(?P=quote))[^\\\n]){1,1000}+)(?P=quote)")
+_PLACE = re.compile(r"\{(\w{1,60})[^{}]{0,80}\}")
 _MOST_NAMES = 50
 _MOST_JOINED = 8
 _LOOPS = (
@@ -135,7 +137,7 @@ _WORDS = re.compile(
 )
 _TEXT = r"(?:'[^'\\\n]{0,1000}'|\"[^\"\\\n]{0,1000}\")"
 _GIVEN_BACK = re.compile(
-    r"\b(?:glob\.i?glob|glob|Dir\.glob|File\.(?:expand_path|absolute_path|realpath)|os\.path\.(?:abspath|realpath|normpath|expandvars)"
+    r"\b(?:shlex\.split|glob\.i?glob|glob|Dir\.glob|File\.(?:expand_path|absolute_path|realpath)|os\.path\.(?:abspath|realpath|normpath|expandvars)"
     rf"|path\.(?:resolve|normalize)|realpath|fs\.realpathSync|Pathname\.new|Dir)\s{{0,4}}[(\[]\s{{0,4}}({_TEXT})\s{{0,4}}[)\]]"
 )
 """Calls that give back the path, or what the pattern matches, that they are given."""
@@ -202,10 +204,17 @@ def _plainer(code: str) -> str:
         texts = [each[0] for each in _ANY_LITERAL.finditer(found["texts"])]
         if texts:  # the one that reaches furthest stands for all
             named[found["name"]] = max(texts, key=lambda text: text[1:2] in "/~." and len(text) > 2)
+    code = _FORMATTED.sub(lambda found: _formatted(found, named), code)
     if not named:
         return code
     used = re.compile(rf"(?<=[(,\[])(\s*)\$?({'|'.join(map(re.escape, named))})\b(?=\s*[),\]])")
     return used.sub(lambda found: found[1] + named[found[2]], code)
+
+
+def _formatted(found: re.Match[str], named: dict[str, str]) -> str:
+    """Return a text of Python's with its places filled: by what a name stands for, or by what is known only then."""
+    fill = _PLACE.sub(lambda place: named[place[1]][1:-1] if place[1] in named else UNKNOWN, found["text"])
+    return f"{found['quote']}{fill}{found['quote']}" if fill[:1] != UNKNOWN else found[0]
 
 
 def _below(found: re.Match[str]) -> str:
