@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 LARGEST = 1_000_000  # characters: as many as a body may have bytes
 MOST_SECONDS = 3.0
 """Of one thread's own time, where one second is promised: the machines of tests are slow, and others work on them."""
-SIZES = (2_000, 8_000, 32_000, 250_000, LARGEST)
+SIZES = (2_000, 6_000, 12_000, 18_000, 32_000, 250_000, LARGEST)
 
 
 def seconds(name: str, text: str) -> float:

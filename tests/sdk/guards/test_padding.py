@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from assent.shell.reading.reader import read_script
 from tests.requirements import requirement
 from tests.sdk.guards.test_evasions import let_through
 
@@ -53,3 +54,12 @@ async def test_long_lists_of_files_and_long_prose_are_left_alone() -> None:
         "cat > Makefile <<'E'\nall:\n" + "\n".join(f"\techo {number}" for number in range(120)) + "\nE\nmake",
     ]
     assert await let_through(left) == left
+
+
+@requirement("S-61")
+def test_many_commands_that_are_fed_one_long_text_are_asked_about_before_rules_look_through_it_for_each() -> None:
+    text = "x y z " * 2_000
+    assert read_script("{ " + "rm -rf a; " * 400 + f"}} <<E\n{text}\nE\n").unread == (
+        "too many commands are fed too long a text",
+    )
+    assert not read_script("{ " + "rm -rf a; " * 40 + f"}} <<E\n{text}\nE\n").unread

@@ -31,6 +31,8 @@ _MOST_WORDS = 12_000
 """Words and operators that are read, in all texts within texts together, and as many words of commands. A word costs
 20 to 60 µs with the guards that judge it, `$(a)` and `a;` most of all: 0.5 s and 20 MB at worst (`tests/readers`)."""
 _MOST_CHARACTERS = 1_000_000
+_MOST_FED = 1_500_000
+"""Characters: rules look through what a command is fed. 1,500 commands with the same 12,000 took them 4 s."""
 _MOST_STAGES = 40
 _MOST_ROUNDS = 40
 _RUNS = re.compile(r"`|[$<>]\(")
@@ -54,6 +56,8 @@ class Reading:
     """Words and operators of the texts that were read so far."""
     emitted: int = 0
     """Words of the commands so far."""
+    fed: int = 0
+    """Characters that the commands so far read from their input, each time anew."""
     commands: list[Command] = field(default_factory=list[Command])
     unread: list[str] = field(default_factory=list[str])
     defines: list[str] = field(default_factory=list[str])
@@ -72,6 +76,9 @@ class Reading:
         if self.emitted > _MOST_WORDS // self.share:
             raise StopReading(f"its commands have more than {_MOST_WORDS} words")
         self.spend(sum(len(word.text) for word in command.argv))
+        self.fed += len(command.fed_text or "")
+        if self.fed > _MOST_FED:
+            raise StopReading("too many commands are fed too long a text")
         self.commands.append(command)
         return command
 
