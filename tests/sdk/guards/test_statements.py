@@ -27,6 +27,11 @@ from tests.sdk.guards.test_evasions import let_through
         "delete from users where id > 0",
         "with x as (select 1) update users set admin = true",
         "grant postgres to app",
+        "do 'begin delete from users; end'",
+        "create function f() returns void as $$ delete from users $$ language sql; select f()",
+        "delete from users where 2 > 1",
+        "merge into users using x on true when matched then delete",
+        "delete users",
     ],
 )
 async def test_a_statement_that_ends_all_is_asked_about_however_it_is_written(statement: str) -> None:

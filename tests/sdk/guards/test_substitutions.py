@@ -60,6 +60,8 @@ async def test_names_lines_and_windows_that_run_a_text_are_read(command: str) ->
         ("echo 'rm -rf /etc' > a; cp a b; bash b", "echo 'rm -rf /etc' > a; cp a b; bash c"),
         ("echo 'rm -rf /etc' > a; mv a d/b; sh d/b", "echo 'rm -rf /etc' > a; mv a b; cat b"),
         ("install -m755 /dev/stdin /tmp/x <<< 'rm -rf /etc'; /tmp/x", "install /dev/stdin /tmp/x <<< 'ls'; /tmp/x"),
+        ("cp <(echo rm -rf /etc) k; sh k", "cp <(echo ls) k; sh k"),
+        ("mkdir d; echo 'rm -rf /etc' > d/k; cd d; sh k", "mkdir d; echo 'rm -rf /etc' > d/k; cd d; sh j"),
         ("dd of=/tmp/x <<< 'rm -rf /etc'; sh /tmp/x", "dd of=/tmp/x <<< 'ls'; sh /tmp/x"),
         (
             "printf 'x:\\n\\trm -rf /etc\\n' > sub/Makefile; make -C sub",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from assent.guards.commands.findings import behind, blocked, closure, doubtful, has, operands, shown
 from assent.guards.commands.places import place
-from assent.guards.statements.ending import DATABASES
 from assent.shell.lists import listed
 from assent.shell.programs.outputs import decodes
 from assent.shell.programs.programs import code_of, language_of
@@ -62,14 +61,6 @@ _POWERSHELL_FETCHES = re.compile(
     re.IGNORECASE,
 )
 _SUBSTITUTED = "/dev/fd/63"
-_CARRIED_OUT = {
-    **dict.fromkeys(("kubectl", "oc", "k"), frozenset({"apply", "create", "replace"})),
-    **dict.fromkeys(("docker", "podman", "nerdctl"), frozenset({"load", "import"})),
-}
-_TOLD_ELSEWHERE = re.compile(r"-\w{0,6}[cefQq]$|--(?:command|file|execute|query|eval)\b")
-_WELL_KNOWN = re.compile(
-    r"(?:^|//)(?:raw\.githubusercontent\.com|github\.com|gitlab\.com|(?:\w+\.)?k8s\.io|storage\.googleapis\.com|localhost|127\.)"
-)
 
 
 def on_remote_code(command: Command) -> Iterator[Finding]:
@@ -80,8 +71,6 @@ def on_remote_code(command: Command) -> Iterator[Finding]:
         yield from _renamed(command)
     elif command.program == "crontab":
         yield from _made_up(command.feeders, "the schedule that crontab takes")
-    elif _carries_out(command) and any(_is_foreign(source) for source in closure(command.feeders)):
-        yield doubtful(f"{command.program} carries out what another machine says")
     elif command.program in _POWERSHELLS and any(map(_HIDDEN.fullmatch, (word.text for word in command.argv[1:]))):
         yield blocked(f"the code for {command.program} is hidden: code that hides is not run")
     elif language_of(command.program):
@@ -92,18 +81,6 @@ def on_remote_code(command: Command) -> Iterator[Finding]:
         yield from _made_up(command.arguments_from, "the program's name")
     elif command.argv and "$()" in command.argv[0].built_from and any(map(decodes, behind(command))):
         yield blocked("the program's name is decoded while the command runs")
-
-
-def _carries_out(command: Command) -> bool:
-    """Whether a program that is no shell does what it is fed: statements, a cluster's wishes, an image."""
-    words = {word.text for word in command.argv[1:12]}
-    if command.program in DATABASES:
-        return not any(_TOLD_ELSEWHERE.match(word.text) for word in command.argv[1:])
-    return bool(_CARRIED_OUT.get(command.program, frozenset()) & words)
-
-
-def _is_foreign(source: Command) -> bool:
-    return source.program in FETCHERS and not any(_WELL_KNOWN.search(word.text) for word in source.argv[1:])
 
 
 def _renamed(command: Command) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ _ENDS_DATA = re.compile(
     r"|\balter\s{1,5}table\s{1,5}[\w.\"`]{1,80}\s{1,5}(?:delete\b|drop\s{1,5}partition\b)|\brevoke\s{1,5}[\w ,]{1,80}\s{1,5}on\b"
     r"|\bset\s{1,5}global\s{1,5}(?:super_)?read_only\b|\bpg_drop_\w{1,40}\s{0,3}\(|\bdelete\s{1,5}(?:noprompt|archivelog|backup)\b"
     r"|\bstop\s{1,5}(?:slave|replica)\b|\breset\s{1,5}(?:slave|replica)\b|\bshutdown\s{0,3}:\s{0,3}1|\bdropDatabase[\"']?\s{0,3}:\s{0,3}1|\bcreateUser\s{0,3}\([^)]{0,200}\broot\b"
-    r"|\breassign\s{1,5}owned\b|\blo_unlink\s{0,3}\(|(?:^|;)\s{0,5}shutdown(?:\s{1,5}(?:with\s{1,5}nowait|immediate|abort|fast|normal|transactional))?\s{0,5}(?:;|$)"
+    r"|\breassign\s{1,5}owned\b|\blo_unlink\s{0,3}\(|\bsp_msforeach(?:table|db)\b|(?:^|;)\s{0,5}shutdown(?:\s{1,5}(?:with\s{1,5}nowait|immediate|abort|fast|normal|transactional))?\s{0,5}(?:;|$)"
     rf"|\bdrop\s{{1,5}}(?:function|procedure|trigger|materialized\s{{1,5}}view|sequence|policy|constraint|column|event|job)\s{{1,5}}{_OBJECT}"
     rf"|\balter\s{{1,5}}table\s{{1,5}}{_OBJECT}[\"'`\]]?\s{{1,5}}(?:drop\b|disable\s{{1,5}}(?:trigger|row)|no\s{{1,5}}force)"
     r"|\balter\s{1,5}(?:role|user|login)\s{1,5}[^;]{1,80}\b(?:password|superuser|identified|createrole|disable|nologin|account\s{1,5}lock)\b|\bset\s{1,5}password\b"
@@ -50,7 +50,7 @@ _STOP = r" ?(?:;|\)|$|\breturning\b)"
 def _always(number: int) -> str:
     """Return a pattern of what is true of each row."""
     return (
-        rf"\(?(?:not false|true\b|1\b(?! ?[=<>])|\d{{1,9}} ?(?:=|<|<=) ?\d{{1,9}}|'' ?= ?''|(?P<same{number}>[\w.\"`]{{1,60}}) ?= ?(?P=same{number})(?![\w.])"
+        rf"\(?(?:not false|true\b|1\b(?! ?[=<>])|\d{{1,9}} ?(?:[<>]?=|[<>]|<>|!=) ?\d{{1,9}}|'' ?= ?''|(?P<same{number}>[\w.\"`]{{1,60}}) ?= ?(?P=same{number})(?![\w.])"
         r"|[\w.\"`]{0,60}\bid\"?`? (?:is not null|(?:>|>=|<>|!=) ?-?[01]\b)|[\w.\"`]{0,60}id\"?`? (?:is not null|(?:>|>=) ?-?[01]\b))\)?"
     )
 
@@ -58,6 +58,7 @@ def _always(number: int) -> str:
 _ALL_ROWS = re.compile(
     rf"\bdelete (?:[\w.]{{1,80}}(?:\.\*)? )?from {_NAME}(?:{_STOP}| where (?:[^;]{{1,300}} or )?{_always(1)}(?:{_STOP}| or\b))"
     rf"|\bupdate {_NAME} set\b[^;]{{1,300}}? where (?:[^;]{{1,300}} or )?{_always(2)}(?:{_STOP}| or\b)"
+    rf"|(?:^|;) ?delete (?!from\b){_NAME}{_STOP}|\bthen delete\b"
     rf"|(?:^|;|\b(?:begin|then|else|loop|do|as)\b) ?truncate (?:table )?{_NAME}"
     r"|\bgrant (?:\w{1,60} ?, ?){0,5}(?:postgres|root|admin\w{0,20}|\w{0,40}superuser|dba|sysadmin|sysdba|db_owner|pg_(?:execute|read|write|checkpoint)\w{0,40}) to ",
     re.IGNORECASE,

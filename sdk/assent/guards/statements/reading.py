@@ -47,11 +47,13 @@ def read_statement(text: str, program: str) -> Statement:
         _add(text[at : found.start()], said, code)
         mark, at = found[0], found.end()
         if mark in {"*/", body} or "!" in mark:  # the end of what was read as code: a comment that MySQL runs, a body
+            _add("; " if mark == body else " ", said, code)
             body = "" if mark == body else body
-            _add(" ", said, code)
         elif mark in {"--", "#"}:
             at = _behind_line(text, found, program, said, code)
-        elif mark[0] == "$" and (program in _MYSQLS or _BODY.search("".join(code[-2:])[-60:])):
+        elif mark[0] == "$" and program in _MYSQLS:
+            _add("; ", said, code)  # a delimiter of its own
+        elif mark[0] in "$'" and not body and _BODY.search("".join(code[-2:])[-60:]):
             body = mark
             _add(" ", said, code)
         elif (end := _end(text, found, program)) < 0:

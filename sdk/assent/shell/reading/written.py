@@ -98,13 +98,18 @@ class WrittenFiles:
             pairs = [(source, names[-1]) for source in names[:-1]]
         for source, target in pairs:
             text = command.fed_text if source == "/dev/stdin" else self._texts.get(source.removeprefix("./"))
+            text = output_of(command.arguments_from) if source.startswith("/dev/fd/") else text
             folded = target.rstrip("/")
             self._put(folded, text, adds=False)
             self._put(f"{folded}/{source.rsplit('/', 1)[-1]}", text, adds=False)
 
     def text_in(self, file: Word) -> str | None:
         """Return what was written into the file, as far as known."""
-        return self._texts.get(file.text.removeprefix("./"))
+        name = file.text.removeprefix("./")
+        if name in self._texts:
+            return self._texts[name]
+        below = [path for path in self._texts if path.endswith(f"/{name}") or name.endswith(f"/{path}")]
+        return self._texts[below[0]] if len(below) == 1 else None  # named from another directory
 
     def told_to(self, command: Command) -> str | None:
         """Return what was written into the files that tell the command what to do: named, or its habit's."""
