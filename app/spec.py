@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import timedelta
 
     from pydantic import BaseModel
 
     from app.ports import Channel
 
+_M = TypeVar("_M")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,30}")
 
 
@@ -129,3 +130,33 @@ class Spec:
                 raise ValueError(f"secret_shapes: {shape!r} is no regular expression: {error}") from None
             if compiled.search(""):
                 raise ValueError(f"secret_shapes: {shape!r} matches where nothing stands: it would hide every line")
+
+
+def read_whole(
+    given: object, read: Callable[[Any], _M], together: Callable[[Mapping[str, str]], Iterable[tuple[str, str]]]
+) -> _M:
+    """Return a channel's settings, or raise ValidationError with all that is wrong with them at once.
+
+    For a model's wrap validator: `read` looks at each key, as the model does, and `together` yields what is wrong
+    between keys (what is missing, what is said twice) as pairs of a key and a sentence. It is asked whatever `read`
+    finds, and gets the texts as they were given, secrets among them; what is left out, or is no text, is "" to it.
+    """
+    from pydantic import SecretStr, ValidationError
+    from pydantic_core import InitErrorDetails, PydanticCustomError
+
+    found: _M | None = None
+    wrong: list[InitErrorDetails] = []
+    try:
+        found = read(given)
+    except ValidationError as refused:
+        wrong += cast("list[InitErrorDetails]", refused.errors(include_url=False))
+    raw = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+    plain = {key: each.get_secret_value() if isinstance(each, SecretStr) else each for key, each in raw.items()}
+    told = {str(each["loc"][0]) for each in wrong if each.get("loc")}
+    for key, sentence in together({key: each.strip() for key, each in plain.items() if isinstance(each, str)}):
+        if key not in told:  # of a key that cannot be read, that is what there is to say
+            type_ = PydanticCustomError("value_error", "{sentence}", {"sentence": sentence})
+            wrong.append(InitErrorDetails(type=type_, loc=(key,), input=None))
+    if found is None or wrong:
+        raise ValidationError.from_exception_data("settings", wrong, hide_input=True)
+    return found

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Final, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from app.spec import Limits, Pace
+from app.domain.text.addresses import LOOPBACK, why_no_url
+from app.spec import Limits, Pace, read_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 LIMITS = Limits(
     text_budget=5000,  # UTF-16 units, whatever they say: five thousand of Chinese are 15 KB of a card's 25
@@ -24,12 +38,34 @@ MIN_ENCRYPT_KEY = 16
 
 MIN_VERIFICATION_TOKEN = 8
 
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_HOSTS: Final = ("open.feishu.cn", "open.larksuite.com")
+"""Where the platform's API is: an app is of one of them."""
+
+_BASIC: Final = "Credentials & Basic Info (凭证与基础信息) of the app, at open.feishu.cn/app or open.larksuite.com/app"
+_STRATEGY: Final = "Events & Callbacks > Encryption Strategy (事件与回调 > 加密策略) of the app"
+_SECRETS: Final = {
+    "app_secret": (MIN_VERIFICATION_TOKEN, f"the App Secret, from {_BASIC}"),
+    "encrypt_key": (MIN_ENCRYPT_KEY, f"the Encrypt Key, set under {_STRATEGY}"),
+    "verification_token": (MIN_VERIFICATION_TOKEN, f"the Verification Token, from {_STRATEGY}"),
+}
+"""How many characters each secret has at least, what it is, and where it is found."""
+_IDS: Final = {
+    "app_id": (r"cli_[0-9A-Za-z]{2,40}", f"the App ID (cli_…), from {_BASIC}"),
+    "chat": (
+        r"oc_[0-9A-Za-z]{2,80}",
+        "the chat's id (oc_…), not its name: the chat's settings (群设置) show it at their end",
+    ),
+    "tenant_key": (
+        r"[0-9A-Za-z_-]{1,64}",
+        "the tenant's key: letters (a to z, A to Z), digits, _ and -, 64 at most; left out, clicks of any tenant count",
+    ),
+}
+"""How each id is written, and what is said of one that is not."""
 
 
 def is_loopback(url: str) -> bool:
     """Say whether a URL stays on this machine (a simulator, never the platform)."""
-    return (urlsplit(url).hostname or "") in _LOOPBACK
+    return (urlsplit(url).hostname or "") in LOOPBACK
 
 
 _FAMILIES = ("feishu.cn", "larksuite.com")
@@ -59,20 +95,21 @@ class FeishuSettings(BaseModel):
     long connection instead and needs neither.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
     type: Literal["feishu"]
-    app_id: Annotated[str, Field(pattern=r"^cli_[0-9A-Za-z]{2,40}$")]
+    app_id: str
     app_secret: SecretStr
     encrypt_key: SecretStr = SecretStr("")
     verification_token: SecretStr = SecretStr("")
     encrypt_key_old: SecretStr | None = None
     verification_token_old: SecretStr | None = None
-    chat: Annotated[str, Field(pattern=r"^oc_[0-9A-Za-z]{2,80}$")]
+    chat: str
     receive: Literal["webhook", "websocket"] = "webhook"
     language: Literal["zh", "en"] = "zh"
+    own_host: bool = Field(default=False, strict=True)
     domain: str = "https://open.feishu.cn"
-    tenant_key: Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")] | None = None
+    tenant_key: str | None = None
     managers: bool = Field(default=False, strict=True)
 
     @field_validator("app_secret", "encrypt_key", "verification_token")
@@ -88,10 +125,10 @@ class FeishuSettings(BaseModel):
         if secret is None:
             return None
         trimmed = secret.get_secret_value().strip()
-        least = MIN_ENCRYPT_KEY if info.field_name == "encrypt_key_old" else MIN_VERIFICATION_TOKEN
+        least, what = _SECRETS[str(info.field_name).removesuffix("_old")]
         if len(trimmed) < least:
             raise ValueError(
-                f"{info.field_name} is shorter than {least} characters: leave the line out if there is none."
+                f"{_short(trimmed, least)}: it is {what}, as it was before; leave the line out if none was"
             )
         return SecretStr(trimmed)
 
@@ -105,40 +142,52 @@ class FeishuSettings(BaseModel):
         """What calls may bear."""
         return _texts(self.verification_token, self.verification_token_old)
 
+    @field_validator(*_IDS)
+    @classmethod
+    def _id(cls, written: str | None, info: ValidationInfo) -> str | None:
+        if written is not None:
+            shape, what = _IDS[str(info.field_name)]
+            if not re.fullmatch(shape, written):
+                raise ValueError(f"must be {what}")
+        return written
+
     @field_validator("domain")
     @classmethod
-    def _origin(cls, domain: str) -> str:
-        parts = urlsplit(domain)
-        plain_origin = parts.netloc and "@" not in parts.netloc and not (parts.path or parts.query or parts.fragment)
-        if not plain_origin or (parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(domain))):
+    def _origin(cls, domain: str, info: ValidationInfo) -> str:
+        why = why_no_url(domain, path=False)
+        if why is not None:
+            raise ValueError(f"must be https://{_HOSTS[0]} or https://{_HOSTS[1]} for Lark, and this one {why}")
+        host = urlsplit(domain).hostname or ""
+        strange = host not in _HOSTS and not is_loopback(domain)
+        if strange and not info.data.get("own_host", True):  # of one that cannot be read, that is what there is to say
             raise ValueError(
-                "domain must be https://open.feishu.cn or https://open.larksuite.com (an https origin without a path; "
-                "http only for a simulator on this machine)."
+                f"is a host that is not the platform's (https://{_HOSTS[0]}, or https://{_HOSTS[1]} for Lark), and the "
+                "app secret would be sent there: if it is a deployment of your own (私有化部署) or a proxy, write "
+                "own_host: true beside it"
             )
         return domain
 
-    @model_validator(mode="after")
-    def _secrets(self) -> FeishuSettings:
-        if len(self.app_secret.get_secret_value()) < MIN_VERIFICATION_TOKEN:
-            raise ValueError(
-                "app_secret is missing or too short: copy App Secret from the app's Credentials & Basic Info page."
-            )
-        if self.receive == "websocket":
-            return self
-        if len(self.encrypt_key.get_secret_value()) < MIN_ENCRYPT_KEY:
-            raise ValueError(
-                f"encrypt_key is missing or shorter than {MIN_ENCRYPT_KEY} characters: without it anyone could forge a "
-                "click. Set one under Events & Callbacks > Encryption Strategy, or choose receive: websocket."
-            )
-        if len(self.verification_token.get_secret_value()) < MIN_VERIFICATION_TOKEN:
-            raise ValueError(
-                "verification_token is missing or too short: copy it from Events & Callbacks > Encryption Strategy, or "
-                "choose receive: websocket."
-            )
-        for name in ("encrypt_key", "verification_token"):
-            if getattr(self, name) == getattr(self, f"{name}_old"):
-                raise ValueError(f"{name}_old is {name}: it is the one from before; leave it out where there is none.")
-        return self
+    @model_validator(mode="wrap")
+    @classmethod
+    def _whole(cls, given: object, read: ModelWrapValidatorHandler[Self]) -> Self:
+        return read_whole(given, read, _together)
+
+
+def _together(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what is missing or too weak, and a secret from before that is the present one."""
+    webhook = given.get("receive", "webhook") == "webhook"
+    for key, (least, what) in _SECRETS.items():
+        secret = given.get(key, "")
+        if len(secret) < least and (webhook or key == "app_secret"):
+            why = ", and without it anyone could forge a click" if key == "encrypt_key" else ""
+            mend = "" if key == "app_secret" else "; or choose receive: websocket, which needs none"
+            yield key, f"{_short(secret, least)}{why}: it is {what}{mend}"
+        elif secret and secret == given.get(f"{key}_old"):
+            yield f"{key}_old", f"is {key}: it is the one from before; leave it out where there is none"
+
+
+def _short(secret: str, least: int) -> str:
+    return f"has {len(secret)} characters, fewer than {least}" if secret else "is missing or blank"
 
 
 def _texts(*secrets: SecretStr | None) -> tuple[str, ...]:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Final, Literal, Self, cast
+from typing import TYPE_CHECKING, Final, Literal, Self, cast
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
+from app.domain.text.addresses import LOOPBACK, why_no_url
 from app.domain.text.language import Language
-from app.spec import Limits, Pace
+from app.spec import Limits, Pace, read_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 LIMITS: Final = Limits(
     text_budget=9_000,  # of about 13,000 that all blocks may have together; labels and marks need some
@@ -20,9 +33,41 @@ LIMITS: Final = Limits(
     posts=Pace(every=timedelta(seconds=1.2)),  # about one a second in a channel, and a network's jitter
     edits=Pace(every=timedelta(seconds=1.5), burst=8),  # Tier 3: fifty a minute, the first minute included
 )
-_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _SHORTEST_SECRET: Final = 16
 _HOOKS: Final = "hooks.slack.com"
+_OWN: Final = ("slack.com", "slack-gov.com")
+"""The platform's own names: whatever is at or below them is Slack's."""
+_BASIC: Final = "Basic Information of the Slack app (api.slack.com/apps)"
+_SIGNING: Final = f"the app's Signing Secret, 32 hex characters, from App Credentials under {_BASIC}"
+_SECRETS: Final = {
+    "signing_secret": _SIGNING,
+    "signing_secret_old": f"{_SIGNING}, as it was before; leave the line out if there is none",
+    "client_secret": f"the app's Client Secret, 32 hex characters, from App Credentials under {_BASIC}",
+}
+"""What each secret is, and where it is found."""
+_TOKENS: Final = {
+    "bot_token": (r"(xoxb-|xoxe\.)", "the app's bot token (xoxb-…), from OAuth & Permissions of the Slack app"),
+    "refresh_token": ("xoxe-", "the app's refresh token (xoxe-…), from OAuth & Permissions of the Slack app"),
+    "app_token": ("xapp-", f"an app-level token (xapp-…) with connections:write, from App-Level Tokens under {_BASIC}"),
+    "scim_token": ("xoxp-", "a user token (xoxp-…) with the scope admin, of an owner and of an app of its own"),
+}
+"""How each token begins, and what is said of one that does not."""
+_IDS: Final = {
+    "channel": (
+        r"[CGD][A-Z0-9]{2,30}",
+        "the conversation's id (C…, G… or D…), not its name: the channel's details in Slack have it",
+    ),
+    "client_id": (
+        r"[0-9]{3,30}\.[0-9]{3,30}",
+        f"the app's Client ID, two numbers with a point between them, from App Credentials under {_BASIC}",
+    ),
+    "team_id": (
+        r"[TE][A-Z0-9]{2,30}",
+        "the workspace's id (T…, or E… of a Grid), not its name: app.slack.com/client/ has it next, in a browser",
+    ),
+    "app_id": (r"A[A-Z0-9]{2,30}", f"the app's id (A…), from {_BASIC}"),
+}
+"""How each id is written, and what is said of one that is not."""
 
 
 def is_own_socket(url: str, *, api_url: str) -> bool:
@@ -34,8 +79,8 @@ def is_own_socket(url: str, *, api_url: str) -> bool:
     host, own = there.hostname or "", api.hostname or ""
     if "@" in there.netloc or not host:
         return False
-    if own in _LOOPBACK:
-        return host in _LOOPBACK
+    if own in LOOPBACK:
+        return host in LOOPBACK
     return there.scheme == "wss" and (host == own or host.endswith(f".{own}"))
 
 
@@ -47,7 +92,7 @@ class SlackSettings(BaseModel):
     type: Literal["slack"]
     bot_token: SecretStr | None = None
     refresh_token: SecretStr | None = None
-    client_id: str | None = Field(default=None, pattern=r"^[0-9]{3,30}\.[0-9]{3,30}$")
+    client_id: str | None = None
     client_secret: SecretStr | None = None
     signing_secret: SecretStr | None = None
     signing_secret_old: SecretStr | None = None
@@ -56,57 +101,31 @@ class SlackSettings(BaseModel):
     channel: str
     receive: Literal["webhook", "socket"] = "webhook"
     language: Language = Language.EN
+    own_host: bool = Field(default=False, strict=True)
     api_url: str = "https://slack.com/api/"
     scim_url: str = "https://api.slack.com/scim/v1/"
-    team_id: str | None = Field(default=None, pattern=r"^[TE][A-Z0-9]{2,30}$")
-    app_id: str | None = Field(default=None, pattern=r"^A[A-Z0-9]{2,30}$")
+    team_id: str | None = None
+    app_id: str | None = None
     response_host: str = _HOOKS
 
-    @field_validator("bot_token")
+    @field_validator(*_TOKENS)
     @classmethod
-    def _bot_token(cls, token: SecretStr | None) -> SecretStr | None:
-        if token is not None and not re.fullmatch(r"(xoxb-|xoxe\.)[\x21-\x7e]{4,}", token.get_secret_value()):
-            msg = "bot_token must be the app's bot token (xoxb-…): copy it from OAuth & Permissions of the Slack app"
-            raise ValueError(msg)
+    def _token(cls, token: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if token is not None:
+            shape, what = _TOKENS[str(info.field_name)]
+            if not re.fullmatch(f"{shape}[\\x21-\\x7e]{{4,}}", token.get_secret_value()):
+                raise ValueError(f"must be {what}")
         return token
 
-    @field_validator("refresh_token")
-    @classmethod
-    def _refresh_token(cls, token: SecretStr | None) -> SecretStr | None:
-        if token is not None and not re.fullmatch(r"xoxe-[\x21-\x7e]{4,}", token.get_secret_value()):
-            msg = "refresh_token must be the app's refresh token (xoxe-…): OAuth & Permissions of the Slack app"
-            raise ValueError(msg)
-        return token
-
-    @field_validator("app_token")
-    @classmethod
-    def _app_token(cls, token: SecretStr | None) -> SecretStr | None:
-        if token is not None and not re.fullmatch(r"xapp-[\x21-\x7e]{4,}", token.get_secret_value()):
-            msg = "app_token must be an app-level token (xapp-…) with connections:write: Basic Information of the app"
-            raise ValueError(msg)
-        return token
-
-    @field_validator("scim_token")
-    @classmethod
-    def _scim_token(cls, token: SecretStr | None) -> SecretStr | None:
-        if token is not None and not re.fullmatch(r"xoxp-[\x21-\x7e]{4,}", token.get_secret_value()):
-            msg = "scim_token must be a user token (xoxp-…) with the scope admin, of an owner and of an app of its own"
-            raise ValueError(msg)
-        return token
-
-    @field_validator("signing_secret", "signing_secret_old", "client_secret")
+    @field_validator(*_SECRETS)
     @classmethod
     def _signing_secret(cls, secret: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
         if secret is None:
             return None
         text = secret.get_secret_value().strip()
         if len(text) < _SHORTEST_SECRET:
-            shown = "Client Secret" if info.field_name == "client_secret" else "Signing Secret"
-            msg = (
-                f"{info.field_name} is blank or shorter than {_SHORTEST_SECRET} characters: "
-                f"copy the {shown} from Basic Information of the Slack app, or leave the line out"
-            )
-            raise ValueError(msg)
+            blank = f"has {len(text)} characters" if text else "is blank"
+            raise ValueError(f"{blank}: it is {_SECRETS[str(info.field_name)]}")
         return SecretStr(text)
 
     @property
@@ -115,33 +134,31 @@ class SlackSettings(BaseModel):
         both = (self.signing_secret, self.signing_secret_old)
         return tuple(secret.get_secret_value() for secret in both if secret is not None)
 
-    @field_validator("channel")
+    @field_validator(*_IDS)
     @classmethod
-    def _channel(cls, channel: str) -> str:
-        if not re.fullmatch(r"[CGD][A-Z0-9]{2,30}", channel):
-            msg = (
-                "channel must be the conversation's id (C…, G… or D…), not its name: see the channel's details in Slack"
-            )
-            raise ValueError(msg)
-        return channel
+    def _id(cls, written: str | None, info: ValidationInfo) -> str | None:
+        if written is not None:
+            shape, what = _IDS[str(info.field_name)]
+            if not re.fullmatch(shape, written):
+                raise ValueError(f"must be {what}")
+        return written
 
     @field_validator("api_url", "scim_url")
     @classmethod
     def _api_url(cls, url: str, info: ValidationInfo) -> str:
-        parts = urlsplit(url)
-        secure = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
-        if not secure or not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
+        why = why_no_url(url)
+        if why is not None:
             path = "api" if info.field_name == "api_url" else "scim/v1"
-            msg = f"{info.field_name} must be https://<host>/{path}/ (plain http only for a stand-in on this machine)"
-            raise ValueError(msg)
+            raise ValueError(f"must be https://HOST/{path}/, and this one {why}")
+        _refuse_strange(urlsplit(url).hostname or "", info, "tokens would be sent")
         return url if url.endswith("/") else f"{url}/"
 
     @field_validator("response_host")
     @classmethod
-    def _response_host(cls, host: str) -> str:
-        if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)*(:[0-9]{1,5})?", host):
-            msg = "response_host must be a bare host name such as hooks.slack.com"
-            raise ValueError(msg)
+    def _response_host(cls, host: str, info: ValidationInfo) -> str:
+        if why_no_url(f"https://{host}", path=False) is not None:
+            raise ValueError("must be a bare host name such as hooks.slack.com")
+        _refuse_strange(urlsplit(f"https://{host}").hostname or "", info, "private answers would be sent")
         return host
 
     @model_validator(mode="before")
@@ -151,41 +168,52 @@ class SlackSettings(BaseModel):
         if not isinstance(raw, dict):
             return raw
         given = cast("dict[str, object]", raw)
-        url = urlsplit(str(given.get("api_url", "")))
-        if url.hostname not in _LOOPBACK:
+        api_url = given.get("api_url")
+        if not isinstance(api_url, str) or why_no_url(api_url) is not None:
+            return given
+        url = urlsplit(api_url)
+        if url.hostname not in LOOPBACK:
             return given
         return {"response_host": url.netloc, "scim_url": f"{url.scheme}://{url.netloc}/scim/v1/", **given}
 
-    @model_validator(mode="after")
-    def _renewable(self) -> Self:
-        """One token that lasts, or all that is needed to renew one that does not."""
-        if self.refresh_token is None:
-            if self.bot_token is None:
-                msg = "bot_token is missing: copy it from OAuth & Permissions of the Slack app"
-                raise ValueError(msg)
-            if self.client_secret is not None or self.client_id is not None:
-                msg = "client_id and client_secret are for refresh_token alone, which is missing: leave them out"
-                raise ValueError(msg)
-        elif self.client_id is None or self.client_secret is None:
-            msg = "refresh_token needs client_id and client_secret: copy them from Basic Information of the Slack app"
-            raise ValueError(msg)
-        elif self.bot_token is not None:
-            msg = "bot_token and refresh_token: leave bot_token out, the gateway gets its own with the refresh token"
-            raise ValueError(msg)
-        return self
+    @model_validator(mode="wrap")
+    @classmethod
+    def _whole(cls, given: object, read: ModelWrapValidatorHandler[Self]) -> Self:
+        return read_whole(given, read, _together)
 
-    @model_validator(mode="after")
-    def _reachable(self) -> Self:
-        if self.receive == "webhook" and self.signing_secret is None:
-            msg = (
-                "signing_secret is missing: without it nobody can tell Slack's calls from forged ones. "
-                "Copy it from Basic Information of the Slack app, or choose receive: socket"
-            )
-            raise ValueError(msg)
-        if self.signing_secret_old is not None and self.signing_secret_old == self.signing_secret:
-            msg = "signing_secret_old is signing_secret: it is the one from before; leave it out where there is none"
-            raise ValueError(msg)
-        if self.receive == "socket" and self.app_token is None:
-            msg = "app_token is missing: receive: socket needs an app-level token (xapp-…) with connections:write"
-            raise ValueError(msg)
-        return self
+
+def _refuse_strange(host: str, info: ValidationInfo, what: str) -> None:
+    """Refuse a host that is neither Slack's nor this machine, unless the file says that it is meant."""
+    own = host in LOOPBACK or any(host == each or host.endswith(f".{each}") for each in _OWN)
+    if not own and not info.data.get("own_host", True):  # of one that cannot be read, that is what there is to say
+        mend = "if it is a host of your own, such as a proxy, write own_host: true beside it"
+        raise ValueError(f"is at a host that is not Slack's ({' or '.join(_OWN)}), and {what} there: {mend}")
+
+
+def _together(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong between keys: what would not work, and where secrets would go that are Slack's."""
+    yield from _renewable(given)
+    webhook = given.get("receive", "webhook") == "webhook"
+    if webhook and not given.get("signing_secret"):
+        why = "is missing, and without it nobody can tell Slack's calls from forged ones"
+        yield "signing_secret", f"{why}: it is {_SIGNING}; or choose receive: socket, which needs none"
+    if given.get("signing_secret_old") and given["signing_secret_old"] == given.get("signing_secret"):
+        yield "signing_secret_old", "is signing_secret: it is the one from before; leave it out where there is none"
+    if given.get("receive") == "socket" and not given.get("app_token"):
+        yield "app_token", f"is missing, which receive: socket needs: it is {_TOKENS['app_token'][1]}"
+
+
+def _renewable(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """One token that lasts, or all that is needed to renew one that does not."""
+    if not given.get("refresh_token"):
+        if not given.get("bot_token"):
+            yield "bot_token", f"is missing: it is {_TOKENS['bot_token'][1]}"
+        for key in ("client_id", "client_secret"):
+            if given.get(key):
+                yield key, "is for refresh_token alone, which is missing: leave it out"
+        return
+    for key in ("client_id", "client_secret"):
+        if not given.get(key):
+            yield key, f"is missing, which refresh_token needs: it is from App Credentials under {_BASIC}"
+    if given.get("bot_token"):
+        yield "bot_token", "stands beside refresh_token: leave it out, the gateway gets its own with the refresh token"

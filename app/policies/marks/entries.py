@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from app.policies.marks.faults import near
-from app.policies.marks.name_words import in_words
+from app.policies.marks.value_words import not_a_list, not_a_mapping, refusal_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ M = TypeVar("M", bound=BaseModel)
 
 _APART = frozenset({"timeout", "claim_within", "lease", "remind", "escalate", "risk", "reason", "name", "writes"})
 
-_NO_KEYS = frozenset({"[key]", "[text]", "[languages]"})
+_NO_KEYS = frozenset({"[key]", "[text]", "[languages]", "[list]", "[word]"})
 """What a place names that is no key of the file: see `file_models.py`."""
 
 
@@ -33,7 +33,7 @@ def section(marked: MarkedYaml, key: str) -> dict[str, JsonValue]:
         return {}
     if isinstance(value, dict):
         return value
-    marked.report((key,), "must be a mapping")
+    marked.report((key,), *not_a_mapping(value, "{name: …}"))
     return {}
 
 
@@ -45,7 +45,7 @@ def listing(marked: MarkedYaml, key: str) -> list[JsonValue]:
         return []
     if isinstance(value, list):
         return value
-    marked.report((key,), "must be a list")
+    marked.report((key,), *not_a_list(value))
     return []
 
 
@@ -58,16 +58,16 @@ def read_entry(
     looked at too; it has been refused all the same.
     """
     if not isinstance(raw, dict):
-        marked.report(path, "must be a mapping")
+        marked.report(path, *not_a_mapping(raw, f"{{{', '.join(f'{key}: …' for key in _required(model))}}}"))
         return None
     try:
         return model.model_validate(raw)
     except ValidationError as refused:
-        errors = refused.errors(include_url=False, include_context=False, include_input=False)
+        errors = refused.errors(include_url=False)
     for error in errors:
         where, message, hint = _explain(error, path, model)
         if not (_is_of_the_whole(error) and marked.is_partly_settled(path)):  # it may be about what is not known here
-            marked.report(where, scrub(message), hint)
+            marked.report(where, scrub(message), hint and scrub(hint))
     if not all(map(_is_apart, errors)):
         return None
     apart = {error["loc"][0] for error in errors}
@@ -94,13 +94,33 @@ def _explain(error: ErrorDetails, path: Path, model: type[BaseModel]) -> tuple[P
     loc = tuple(step for step in error["loc"] if step not in _NO_KEYS)
     match error["type"]:
         case "missing":
-            return (*path, *loc[:-1]), f'"{loc[-1]}" is missing', None
+            return (*path, *loc[:-1]), f'"{loc[-1]}" is missing', f"add {loc[-1]}: …"
         case "extra_forbidden":
-            valid = list(key_names(model)) if len(loc) == 1 else []
-            return (*path, *loc), f'unknown key "{loc[-1]}"', near(str(loc[-1]), valid) if valid else None
-        case "too_long":
-            said = error["msg"].replace("List should", "should").replace(" after validation", "")
-            return (*path, *loc), said, None
+            around = _model_at(model, loc[:-1])
+            hint = near(str(loc[-1]), key_names(around), what="keys") if around else None
+            return (*path, *loc), f'unknown key "{loc[-1]}"', hint
         case _:
-            said = in_words(error["msg"]).removeprefix("Value error, ").replace("Input should", "should")
-            return (*path, *loc), said, None
+            return (*path, *loc), *refusal_in_words(error)
+
+
+def _required(model: type[BaseModel]) -> Iterator[str]:
+    """Yield the keys that an example of an entry has: those that it must have, or else the first."""
+    needed = [described.alias or name for name, described in model.model_fields.items() if described.is_required()]
+    yield from needed or list(key_names(model))[:1]
+
+
+def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:
+    """Return the model of what stands at a place within an entry; None where the file's own names stand."""
+    for step in (step for step in loc if isinstance(step, str)):
+        described = next((each for name, each in model.model_fields.items() if step in {name, each.alias}), None)
+        inner = _models_in(described.annotation) if described else []
+        if len(inner) != 1:
+            return None
+        model = inner[0]
+    return model
+
+
+def _models_in(annotation: object) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [found for part in get_args(annotation) for found in _models_in(part)]

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from app.domain.text.visible import on_one_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _LONGEST_LIST = 12
 _CLOSE = 0.7  # how alike a name must be to be suggested
+_LONGEST_NAME = 100  # longer ones are nobody's misspelling, and cost a search as long
+_LONGEST_TEXT = 600
 
 
 class Fault(Struct, frozen=True, kw_only=True):
@@ -37,9 +41,16 @@ class PolicyFaultsError(Exception):
     """A configuration has faults; its text is all of them, one a line."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
-        """Keep the faults in the order of the file."""
-        self.faults = tuple(sorted(faults, key=lambda fault: (fault.file, fault.line, fault.column)))
+        """Keep the faults in the order of the file, each once."""
+        ordered = sorted(faults, key=lambda fault: (fault.file, fault.line, fault.column))
+        self.faults = tuple(dict.fromkeys(ordered))
         super().__init__("\n".join(map(str, self.faults)))
+
+
+def told(text: str) -> str:
+    """Return what is said of a file as one line that is not too long, whatever the file has in it."""
+    plain = text if text.isprintable() else on_one_line(text)
+    return plain if len(plain) <= _LONGEST_TEXT else f"{plain[: _LONGEST_TEXT // 2]} … {plain[-_LONGEST_TEXT // 4 :]}"
 
 
 def near(name: str, valid: Iterable[str], *, what: str = "known names") -> str | None:
@@ -55,6 +66,8 @@ def near(name: str, valid: Iterable[str], *, what: str = "known names") -> str |
 
 
 def _name_near(name: str, names: list[str]) -> str | None:
+    if len(name) > _LONGEST_NAME:
+        return None
     found = difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE) or difflib.get_close_matches(
         name.lower(), [candidate.lower() for candidate in names], n=1, cutoff=_CLOSE
     )
@@ -69,5 +82,5 @@ def _person_near(email: str, names: list[str]) -> str | None:
         pairs = zip(halves, candidate.lower().rpartition("@")[::2], strict=True)
         return min(difflib.SequenceMatcher(None, ours, theirs).ratio() for ours, theirs in pairs)
 
-    best = max(names, key=likeness, default=None)
+    best = max(names, key=likeness, default=None) if len(email) <= _LONGEST_NAME else None
     return best if best is not None and likeness(best) >= _CLOSE else None

@@ -25,6 +25,6 @@ _WORDS = {
 }
 
 
-def in_words(message: str) -> str:
-    """Return what a refused pattern asks for in words; a message about a pattern that is not ours stays."""
-    return next((words for pattern, words in _WORDS.items() if message.endswith(f"match pattern '{pattern}'")), message)
+def pattern_in_words(pattern: str) -> str:
+    """Return what a pattern asks for, in words; that of another's model is shown as it is."""
+    return _WORDS.get(pattern) or f"must be written as its channel type says: {pattern}"

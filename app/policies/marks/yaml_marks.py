@@ -13,7 +13,7 @@ import yaml
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from app.policies.marks.faults import Fault, PolicyFaultsError
+from app.policies.marks.faults import Fault, PolicyFaultsError, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,8 +62,14 @@ class MarkedYaml(Struct, frozen=True, kw_only=True):
         if self.settled and any(path[:depth] in self.settled for depth in range(1, len(path) + 1)):
             return
         mark = self.mark(path)
-        written = write_path(path)
-        fault = Fault(file=self.file, line=mark.line, column=mark.column, path=written, message=message, hint=hint)
+        fault = Fault(
+            file=self.file,
+            line=mark.line,
+            column=mark.column,
+            path=told(write_path(path)),
+            message=told(message),
+            hint=hint and told(hint),
+        )
         self.faults.append(fault)
         if self.most is not None and len(self.faults) >= self.most:
             raise PolicyFaultsError(self.faults)

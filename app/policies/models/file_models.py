@@ -80,6 +80,13 @@ def parse_when(value: object) -> object:
     return value
 
 
+def parse_members(value: object) -> object:
+    """Take a list of people, or the one word that there is for whom a platform vouches. Raises ValueError."""
+    if not isinstance(value, list) and value != "verified":
+        raise ValueError("must be a list of e-mails, or the word verified: whoever is in a platform's group")
+    return cast("object", value)
+
+
 def parse_day(value: object) -> date:
     """Turn ``2026-12-20`` into a day. Raises ValueError."""
     if not isinstance(value, str) or not _DAY.fullmatch(value):
@@ -149,7 +156,11 @@ Labels = Annotated[
 
 
 _ByShape = Discriminator(lambda value: "[list]" if isinstance(value, list) else "[word]")
-Members = Annotated[Annotated[list[str], Tag("[list]")] | Annotated[Literal["verified"], Tag("[word]")], _ByShape]
+Members = Annotated[
+    Annotated[list[str], Tag("[list]")] | Annotated[Literal["verified"], Tag("[word]")],
+    _ByShape,
+    BeforeValidator(parse_members),
+]
 Domain = Annotated[str, Field(pattern=DOMAIN)]
 
 

@@ -13,9 +13,11 @@ from pydantic import SecretStr
 
 from app.domain.request.request import API, CONSOLE
 from app.domain.rules.policy import ChannelSpec
+from app.domain.text.language import Language
 from app.policies.marks.entries import read_entry, section
 from app.policies.marks.faults import near
 from app.policies.marks.surroundings import AnyEnvironment
+from app.policies.marks.value_words import not_a_mapping
 from app.spec import SpecRefusedError
 from assent.secret_files import SUFFIX, SecretFileError, find_secret
 
@@ -51,7 +53,7 @@ def read_channels(
         kind = raw.get("type") if isinstance(raw, dict) else None
         specs.append(ChannelSpec(name=name, kind=str(kind)))
         if not isinstance(raw, dict):
-            marked.report(path, "must be a mapping")
+            marked.report(path, *not_a_mapping(raw, "{type: …}"))
         elif kind is None:
             marked.report(path, '"type" is missing', near("", channel_types, what="types"))
         elif not isinstance(kind, str) or kind not in channel_types:
@@ -97,25 +99,25 @@ def read_settings(
 ) -> BaseModel | None:
     """Return a part of the file with its secrets, through its model; None, with every fault noted.
 
-    What comes from an environment that is not known here has no fault, wherever it is looked at.
+    What comes from an environment that is not known here has no fault, wherever it is looked at. Of a secret that
+    stands in the file, or could not be had, its one fault is told; the rest of the part is looked at all the same.
     """
     before = len(marked.faults)
     written = {key: value for key, value in raw.items() if key != "type" or "type" in model.model_fields}
     language = marked.value.get("language") if isinstance(marked.value, dict) else None
-    if isinstance(language, str) and "language" in model.model_fields:
+    if language in set(Language) and "language" in model.model_fields:  # of any other, that is told where it stands
         written.setdefault("language", language)
     _refuse_plain_secrets(marked, path, written, model)
     secrets: set[str] = set()
     expanded = {key: _expand(marked, (*path, key), value, environ, secrets) for key, value in written.items()}
-    if len(marked.faults) > before:
-        return None  # the model would only repeat, in other words, what is noted already
 
     def scrub(message: str) -> str:
         for secret in sorted(secrets, key=len, reverse=True):
             message = message.replace(secret, "•••")
         return message
 
-    return read_entry(marked, path, expanded, model, scrub=scrub)
+    found = read_entry(marked, path, expanded, model, scrub=scrub)
+    return found if len(marked.faults) == before else None
 
 
 def secret_names(text: str) -> frozenset[str]:
@@ -129,9 +131,13 @@ def _refuse_plain_secrets(
     for name, described in model.model_fields.items():
         key = described.alias or name
         value = written.get(key)
-        is_secret = SecretStr.__name__ in str(described.annotation)
-        if is_secret and isinstance(value, str) and value and not _SECRET.search(value):
-            marked.report((*path, key), "a secret may not stand in this file", f'write {key}: "${{NAME}}"')
+        if value is None or SecretStr.__name__ not in str(described.annotation):
+            continue
+        if not isinstance(value, str) or not (_SECRET.search(value) or _ANY.fullmatch(value)):
+            blank = isinstance(value, str) and not value.strip()
+            said = "is empty" if blank else "a secret may not stand in this file"
+            marked.report((*path, key), said, f'write {key}: "${{NAME}}", and set NAME in the environment')
+            marked.settled.add((*path, key))
 
 
 def _expand(
@@ -144,26 +150,37 @@ def _expand(
     if not isinstance(value, str) or "${" not in value:
         return value
 
+    wrong: list[tuple[str, str | None]] = []
+
     def found(place: re.Match[str]) -> str:
-        name = _SECRET.fullmatch(place[0])
-        if name is None:
-            marked.report(path, f"{place[0][:40]} is no reference to the environment", "write it as ${NAME}")
-            return ""
-        if name[1].endswith(SUFFIX):
-            marked.report(path, f"{place[0]} would be a path", f'write "${{{name[1].removesuffix(SUFFIX)}}}"')
-            return ""
-        try:
-            secret = find_secret(environ, name[1]) or ""
-        except SecretFileError as fault:
-            marked.report(path, str(fault))
-            return ""
-        if not secret.strip():
-            state = "is empty" if name[1] in environ else "is not set"
-            marked.report(path, f"the environment variable {name[1]} {state}")
-            return ""
-        secrets.update({secret, secret.strip()})
-        if isinstance(environ, AnyEnvironment):
-            marked.settled.add(path)
+        secret, fault = _secret_of(place[0], environ)
+        if fault is not None:
+            wrong.append(fault)
+        else:
+            secrets.update({secret, secret.strip()})
         return secret
 
-    return _ANY.sub(found, value)
+    expanded = _ANY.sub(found, value)
+    for message, hint in wrong:
+        marked.report(path, message, hint)
+    if wrong or isinstance(environ, AnyEnvironment):
+        marked.settled.add(path)
+    return expanded
+
+
+def _secret_of(reference: str, environ: Mapping[str, str]) -> tuple[str, tuple[str, str | None] | None]:
+    """Return what a ``${NAME}`` stands for; or "", and why it cannot be had, with the mend."""
+    name = _SECRET.fullmatch(reference)
+    if name is None:
+        return "", (f"{reference[:40]} is no reference to the environment", "write it as ${NAME}")
+    if name[1].endswith(SUFFIX):
+        return "", (f"{reference} would be a path", f'write "${{{name[1].removesuffix(SUFFIX)}}}"')
+    try:
+        secret = find_secret(environ, name[1]) or ""
+    except SecretFileError as fault:
+        return "", (str(fault), None)
+    if not secret.strip():
+        state = "is empty" if name[1] in environ else "is not set"
+        mend = f"export {name[1]}=…, or let {name[1]}{SUFFIX} name a file that holds it"
+        return "", (f"the environment variable {name[1]} {state}", mend)
+    return secret, None

@@ -36,19 +36,25 @@ def test_a_secret_file_s_line_break_is_dropped() -> None:
     [
         ({"encrypt_key": ""}, "Encryption Strategy"),
         ({"encrypt_key": "                    "}, "Encryption Strategy"),
-        ({"encrypt_key": "abc"}, "shorter than 16"),
-        ({"encrypt_key": "fifteen-letters"}, "shorter than 16"),
-        ({"verification_token": ""}, "verification_token is missing"),
-        ({"verification_token": "  \t "}, "verification_token is missing"),
-        ({"verification_token": "abc"}, "verification_token is missing"),
+        ({"encrypt_key": "abc"}, "has 3 characters, fewer than 16"),
+        ({"encrypt_key": "fifteen-letters"}, "has 15 characters, fewer than 16"),
+        ({"verification_token": ""}, "verification_token\n  is missing or blank"),
+        ({"verification_token": "  \t "}, "verification_token\n  is missing or blank"),
+        ({"verification_token": "abc"}, "verification_token\n  has 3 characters, fewer than 8"),
         ({"app_secret": ""}, "App Secret"),
         ({"app_secret": "abc"}, "App Secret"),
-        ({"app_id": "a5fb0ae6a4c8d00e"}, "pattern"),
-        ({"chat": "ou_e4d2605ca917e695f54f11aaf560a1b2"}, "pattern"),
-        ({"domain": "http://open.feishu.cn"}, "https origin"),
-        ({"domain": "https://open.feishu.cn/"}, "https origin"),
-        ({"domain": "https://user:pass@open.feishu.cn"}, "https origin"),
-        ({"domain": "ftp://127.0.0.1"}, "https origin"),
+        ({"app_id": "a5fb0ae6a4c8d00e"}, "must be the App ID"),
+        ({"chat": "ou_e4d2605ca917e695f54f11aaf560a1b2"}, "must be the chat's id"),
+        ({"domain": "http://open.feishu.cn"}, "is plain http"),
+        ({"domain": "https://open.feishu.cn/"}, "has a path"),
+        ({"domain": "https://user:pass@open.feishu.cn"}, "has a user or a password"),
+        ({"domain": "ftp://127.0.0.1"}, "does not begin with https"),
+        ({"domain": "https://[::1"}, "has a host or a port that is none"),
+        ({"domain": "https://open.feishu.cn.evil.example"}, "the app secret would be sent there"),
+        ({"domain": "https://open.feishu.example"}, "own_host: true"),
+        ({"domain": "https://feishu.cn"}, "https://open.larksuite.com for Lark"),
+        ({"domain": "https://10.0.0.7"}, "own_host: true"),
+        ({"domain": "https://open.feishu.example", "own_host": "yes"}, "own_host"),
         ({"receive": "polling"}, "webhook"),
         ({"encryptkey": "a-typo-of-the-name"}, "Extra inputs"),
     ],
@@ -56,6 +62,20 @@ def test_a_secret_file_s_line_break_is_dropped() -> None:
 def test_what_would_let_a_forger_in_is_refused_with_the_mend(change: dict[str, Any], mend: str) -> None:
     with pytest.raises(ValidationError, match=mend):
         FeishuSettings.model_validate(GOOD | change)
+
+
+def test_a_deployment_of_ones_own_is_wanted_in_so_many_words() -> None:
+    own = {"domain": "https://open.feishu.acme.example", "own_host": True}
+    assert FeishuSettings.model_validate(GOOD | own).domain == "https://open.feishu.acme.example"
+    assert FeishuSettings.model_validate(GOOD | {"domain": "https://open.larksuite.com"}).own_host is False
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    wrong = {"type": "feishu", "app_secret": "short", "chat": "team", "domain": "https://a.example", "colour": "red"}
+    with pytest.raises(ValidationError) as refusal:
+        FeishuSettings.model_validate(wrong)
+    told = {fault["loc"][0] for fault in refusal.value.errors()}
+    assert told == {"app_id", "app_secret", "chat", "colour", "domain", "encrypt_key", "verification_token"}
 
 
 @pytest.mark.parametrize("missing", ["encrypt_key", "verification_token", "app_secret"])

@@ -250,8 +250,8 @@ def test_a_case_that_fails_shows_what_was_expected_and_what_came_and_ends_with_1
     [
         ("cases: []\n", ":1: has no case: nothing would be tested"),
         ("case: []\n", ':1: case: unknown key "case"'),
-        ("cases:\n  - {it: a, tool: pay, expect: maybe}\n", ":2: cases[0].expect: should be 'allow', 'deny' or 'ask'"),
-        ("cases:\n  - {it: a, tool: pay, expect: true}\n", ":2: cases[0].expect: should be 'allow', 'deny' or 'ask'"),
+        ("cases:\n  - {it: a, tool: pay, expect: maybe}\n", ":2: cases[0].expect: must be allow, deny or ask"),
+        ("cases:\n  - {it: a, tool: pay, expect: true}\n", ":2: cases[0].expect: must be allow, deny or ask"),
         (
             "cases:\n  - {it: a, tool: pay, expect: ask, rule: larg}\n",
             ':2: cases[0].rule: unknown rule "larg"; did you',

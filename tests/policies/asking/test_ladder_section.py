@@ -102,7 +102,7 @@ def test_a_stage_says_to_whom_a_place_may_go_and_whether_who_changed_a_call_may_
     [
         ("remind: [0.9, 0.25]", "remind: [1.5]", "ask.remind[0]", "must be a part of the timeout"),
         ("remind: [0.9, 0.25]", "remind: [0]", "ask.remind[0]", "must be a part of the timeout"),
-        ("remind: [0.9, 0.25]", "remind: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]", "ask.remind", "at most 5"),
+        ("remind: [0.9, 0.25]", "remind: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]", "ask.remind", "5 at most, and has 6"),
         ("after: 15m", "after: 60m", "ask.escalate[0].after", "is not before the timeout"),
         ("after: 15m", "after: soon", "ask.escalate[0].after", "must be a time such as"),
         ("after: 15m", "after: 1.5", "ask.escalate[0].after", "or a part of the timeout such as 0.5"),
@@ -115,7 +115,7 @@ def test_a_stage_says_to_whom_a_place_may_go_and_whether_who_changed_a_call_may_
         ("fallback: [attic]", "fallback: [cellar]", "ask.fallback[0]", 'unknown channel "cellar"'),
         ("fallback: [attic]", "fallback: [room]", "ask.fallback[0]", "is asked from the beginning"),
         ("fallback: [attic]", "fallback: [api]", "ask.fallback[0]", "carries no cards"),
-        ("risk: low", "risk: grave", "ask.risk", "should be"),
+        ("risk: low", "risk: grave", "ask.risk", "must be"),
         ("open_to: [everybody]", "open_to: [nobody]", "rules[2].stages[0].open_to[0]", 'unknown group "nobody"'),
         ("open_to: [everybody]", "open_to: [finance]", "rules[2].stages[0].open_to[0]", "is asked already"),
         ("then: ask}", "then: ask, timeout: 15m}", "rules[0].timeout", 'before the "escalate" of "ask" is through'),

@@ -93,7 +93,7 @@ def test_where_two_programs_differ_a_tool_writes() -> None:
     [
         ("claude", 'there is no preset "claude"'),
         ("[codex, codex]", '"codex" again'),
-        ("5", "should be a valid list"),
+        ("5", "must be a list, and here is"),
     ],
 )
 def test_a_preset_that_is_none_is_said(said: str, why: str) -> None:

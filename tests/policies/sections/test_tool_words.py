@@ -60,8 +60,8 @@ def test_a_cards_sentence_is_in_the_language_of_its_readers() -> None:
     [
         ("zh: 备注", "zh: 收款方", 'is called like "payee"'),
         ("note: {zh: 备注}", "note: amount / 金额, fee: payee", ""),
-        ("note: {zh: 备注}", "note: {fr: Note}", "tools.oa__purchase_pay.labels.note.fr: should be 'en' or 'zh'"),
-        ("note: {zh: 备注}", "note: 3", "tools.oa__purchase_pay.labels.note: should be a valid string"),
+        ("note: {zh: 备注}", "note: {fr: Note}", "tools.oa__purchase_pay.labels.note.fr: must be en or zh"),
+        ("note: {zh: 备注}", "note: 3", "tools.oa__purchase_pay.labels.note: must be a text, and here is"),
         ('zh: "向 {payee} 付款 {amount}"', 'zh: "向 {payee 付款"', "has a brace that is no field"),
         ("payee: [payee]", "payee: [account]\n    sensitive: [account]", 'shows "account", which is sensitive'),
         ("amount: Amount / 金额,", "", ""),
