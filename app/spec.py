@@ -152,7 +152,7 @@ def read_whole(
         wrong += cast("list[InitErrorDetails]", refused.errors(include_url=False))
     raw = cast("dict[str, object]", given) if isinstance(given, dict) else {}
     plain = {key: each.get_secret_value() if isinstance(each, SecretStr) else each for key, each in raw.items()}
-    told = {str(each["loc"][0]) for each in wrong if each.get("loc")}
+    told = {str(each.get("loc", ("",))[0]) for each in wrong if each.get("loc")}
     for key, sentence in together({key: each.strip() for key, each in plain.items() if isinstance(each, str)}):
         if key not in told:  # of a key that cannot be read, that is what there is to say
             type_ = PydanticCustomError("value_error", "{sentence}", {"sentence": sentence})

@@ -19,7 +19,7 @@ from app.domain.text.language import Language
 from app.domain.trail.told import told
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
-from app.policies.marks.faults import PolicyFaultsError, near
+from app.policies.marks.faults import PolicyFaultsError, near, told_lines
 from app.settings import Settings, is_of_its_file
 from app.storage.database.mends import lacking_rights, mend_of
 from app.storage.engine.trouble import database_fault
@@ -118,8 +118,8 @@ async def foreign_secret(store: Store, org: str) -> str | None:
 def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> None:
     """Say every fault of the configuration and end with 2, if there is one."""
     faults = config_check(config, environ=os.environ, channel_types=registry.platforms())
-    for fault in faults:
-        typer.echo(str(fault), err=True)
+    for line in told_lines(faults):
+        typer.echo(line, err=True)
     if faults:
         typer.echo(f"{counted(len(faults), 'fault')}{ending}", err=True)
         raise typer.Exit(code=2)

@@ -15,6 +15,7 @@ import structlog
 
 from app.domain.errors import AssentError
 from app.domain.trail.audit import Kind, Record
+from app.policies.marks.faults import told_lines
 from app.storage.trail.policy_versions import remember_policy
 from app.usecases.permits.session_approval import EndSessionApprovals
 
@@ -103,8 +104,8 @@ class Configuration:
         """Take a changed file into use; a faulty one is reported and the old one stays."""
         if await asyncio.to_thread(self._book.changed):  # it reads files
             faults = await asyncio.to_thread(self._book.reload)
-            for fault in faults:
-                log.error("policy.refused", fault=str(fault), stays_in_force=self._versions())
+            for line in told_lines(faults):
+                log.error("policy.refused", fault=line, stays_in_force=self._versions())
             self._in_use = self._in_use and bool(faults)
         if not self._in_use:  # also when taking it into use failed half-way: the next tick goes on
             await self.use()

@@ -40,11 +40,13 @@ rules:
 """
 SLACK = """\
 channels:
-  team: {type: slack, bot_token: "${BOT}", app_token: "${APP}", channel: C0PAY0001, receive: socket, api_url: "URL"}
+  team: {type: slack, bot_token: "${BOT}", app_token: "${APP}", channel: C0PAY0001, receive: socket,
+         api_url: "URL", own_host: true}
 """
 FEISHU = """\
 channels:
-  team: {type: feishu, app_id: cli_a1, app_secret: "${BOT}", chat: oc_a1, receive: websocket, domain: "URL"}
+  team: {type: feishu, app_id: cli_a1, app_secret: "${BOT}", chat: oc_a1, receive: websocket,
+         domain: "URL", own_host: true}
 """
 CONFIGURED = {"migrate", "backup", "secret", "requests", "pause", "init"}
 """Commands that take no -c."""

@@ -26,6 +26,7 @@ from app.domain.rules.rule import Then
 from app.domain.text.visible import on_one_line
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
+from app.policies.marks.faults import told_lines
 from app.policies.sections.hook_section import GUARDS
 from app.ports import Finding, Severity
 from app.settings import Settings
@@ -113,7 +114,7 @@ def _port(policy: Policy) -> list[Finding]:
 def _configuration(config: Path, environ: Mapping[str, str]) -> list[Finding]:
     faults = config_check(config, environ=environ, channel_types=registry.platforms())
     if faults:
-        return [Finding(severity=Severity.ERROR, what=str(fault)) for fault in faults]
+        return [Finding(severity=Severity.ERROR, what=line) for line in told_lines(faults)]
     return [Finding(severity=Severity.OK, what=f"{config}: no faults")]
 
 

@@ -147,11 +147,12 @@ def _check_old(path: Path, known: Mapping[str, str]) -> None:
 
 def _check(path: Path, environ: Mapping[str, str]) -> None:
     from app.policies.file.policy_book import config_check
+    from app.policies.marks.faults import told_lines
     from channels import registry
 
     faults = config_check(path, environ=environ, channel_types=registry.platforms())
-    for fault in faults:
-        typer.echo(str(fault), err=True)
+    for line in told_lines(faults):
+        typer.echo(line, err=True)
     if faults:
         raise typer.Exit(code=2)
 

@@ -97,6 +97,15 @@ def why_not(address: str, *, host: str, private: bool) -> str | None:
     return None
 
 
+def why_not_there(host: str, *, private: bool) -> str | None:
+    """Say why nothing may be sent to a host that is written as an address; what a name leads to is seen when it is."""
+    try:
+        _ = ip_address(host)
+    except ValueError:
+        return None
+    return why_not(host, host=host, private=private)
+
+
 def other_port(url: str | None, port: int) -> int | None:
     """Return the port of this machine that an address leads to instead of `port`; None: it leads there, or elsewhere.
 

@@ -50,7 +50,7 @@ def read_glass(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> 
     """Return who may break the glass; None if the file has no `break_glass`, or it is at fault."""
     path: Path = (_KEY,)
     raw = marked.value.get(_KEY) if isinstance(marked.value, dict) else None
-    entry = read_entry(marked, path, raw, GlassEntry) if raw is not None else None
+    entry = read_entry(marked, path, raw, GlassEntry, apart=("lasts", "uses")) if raw is not None else None
     if entry is None:
         return None
     _refuse_nobody(marked, path, entry, around)

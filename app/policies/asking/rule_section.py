@@ -42,7 +42,7 @@ def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> 
     seen: dict[str, int] = {}
     for index, raw in enumerate(listing(marked, "rules")):
         path: Path = ("rules", index)
-        entry = read_entry(marked, path, raw, RuleEntry)
+        entry = read_entry(marked, path, raw, RuleEntry, apart=("record", "requester", "standing", "session"))
         if entry is None:
             continue
         line = marked.mark(path).line

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from app.domain.errors import NotFoundError
 from app.domain.people.people import Staff
-from app.policies.file.policy_file import NAME_IT, LoadedPolicy, load_policy, load_proposed
+from app.policies.file.policy_file import NAME_IT, LoadedPolicy, load_policy, load_proposed, read_bounded
 from app.policies.marks.faults import Fault, PolicyFaultsError
 from app.policies.sections.channel_section import secret_names
 from assent.secret_files import SecretFileError, find_secret
@@ -166,7 +166,7 @@ class PolicyBook:
         for path in policy_files(self._source):
             hashed.update(path.name.encode() + b"\0")
             try:
-                written = path.read_bytes()
+                written = read_bounded(path)
             except OSError:
                 hashed.update(b"unreadable")
                 continue

@@ -28,7 +28,7 @@ from app.policies.asking.rule_section import read_rules, refuse_unprovable
 from app.policies.asking.stray_patterns import stray_patterns
 from app.policies.marks.empty_keys import POLICY, refuse_empty
 from app.policies.marks.entries import read_entry
-from app.policies.marks.faults import Fault, PolicyFaultsError, near
+from app.policies.marks.faults import MOST_FAULTS, Fault, PolicyFaultsError, near
 from app.policies.marks.surroundings import AnyEnvironment, Surroundings
 from app.policies.marks.yaml_marks import read_yaml
 from app.policies.models.file_models import HeadEntry
@@ -114,7 +114,7 @@ def load_policy(
     channel_types: Mapping[str, Spec],
     file: str | None = None,
     hooks: bool = True,
-    most_faults: int | None = None,
+    most_faults: int = MOST_FAULTS,
 ) -> LoadedPolicy:
     """Load a file (a Path) or a text (a str). `file` is the name that faults use. Raises PolicyFaultsError.
 
@@ -125,7 +125,7 @@ def load_policy(
     text = _text(source, name) if isinstance(source, Path) else source
     marked = read_yaml(text, file=name, most=most_faults)
     if not isinstance(marked.value, dict):
-        marked.report((), "the file must be a mapping")
+        marked.report((), "the file must be a mapping", "write lines of key: value, with a space behind the colon")
         raise PolicyFaultsError(marked.faults)
     if marked.faults and not marked.value:
         raise PolicyFaultsError(marked.faults)
@@ -171,7 +171,7 @@ def _load(
     said = {key: whole[key] for key in _HEAD if key in whole}
     if isinstance(used := said.get("use"), str):
         said["use"] = [used]
-    head = read_entry(marked, (), said, HeadEntry)
+    head = read_entry(marked, (), said, HeadEntry, apart=_HEAD, instead={"org": "unnamed", "default": "deny"})
     presets = read_presets(marked, head.use if head else ())
     zone = read_zone(marked, ("timezone",), head.timezone if head else None)
     specs, settings = read_channels(marked, environ=environ, channel_types=channel_types)
@@ -254,18 +254,24 @@ def _askings(rule: Rule) -> Iterator[tuple[str, Asking]]:
         yield f'rule "{rule.id}"', rule.asking
 
 
+def read_bounded(path: Path) -> bytes:
+    """Return what a file holds, or so much of it that it is seen to be too much. Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(LARGEST + 1)
+
+
 def _text(path: Path, name: str) -> str:
     def refused(message: str, hint: str | None = None) -> PolicyFaultsError:
         return PolicyFaultsError([Fault(file=name, line=1, column=1, path="", message=message, hint=hint)])
 
     try:
-        raw = path.read_bytes()
+        raw = read_bounded(path)
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         hint = NAME_IT if missing else "let this account read it"
         raise refused(f"cannot be read: {error.strerror}", hint) from None
     if len(raw) > LARGEST:
-        raise refused(f"is larger than {LARGEST} bytes")
+        raise refused(f"is larger than {LARGEST:,} bytes", "split it: one file is one org")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -10,7 +10,7 @@ from app.policies.marks.faults import near
 from app.policies.marks.value_words import not_a_list, not_a_mapping, refusal_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from pydantic_core import ErrorDetails
 
@@ -50,12 +50,20 @@ def listing(marked: MarkedYaml, key: str) -> list[JsonValue]:
 
 
 def read_entry(
-    marked: MarkedYaml, path: Path, raw: JsonValue, model: type[M], *, scrub: Callable[[str], str] = str
+    marked: MarkedYaml,
+    path: Path,
+    raw: JsonValue,
+    model: type[M],
+    *,
+    scrub: Callable[[str], str] = str,
+    apart: Collection[str] = (),
+    instead: Mapping[str, JsonValue] | None = None,
 ) -> M | None:
     """Return the entry, or None, with every fault noted. `scrub` takes secrets out of the messages.
 
     An entry whose only faults are keys on which nothing else rests is returned without them, so that the rest of it is
-    looked at too; it has been refused all the same.
+    looked at too; it has been refused all the same. Such keys of one model alone are `apart`; `instead` has what stands
+    in for those that must be there.
     """
     if not isinstance(raw, dict):
         marked.report(path, *not_a_mapping(raw, f"{{{', '.join(f'{key}: …' for key in _required(model))}}}"))
@@ -68,10 +76,12 @@ def read_entry(
         where, message, hint = _explain(error, path, model)
         if not (_is_of_the_whole(error) and marked.is_partly_settled(path)):  # it may be about what is not known here
             marked.report(where, scrub(message), hint and scrub(hint))
-    if not all(map(_is_apart, errors)):
+    loose = {*_APART, *apart, *(instead or ())}
+    if not all(_is_apart(error, loose) for error in errors):
         return None
-    apart = {error["loc"][0] for error in errors}
-    rest = {key: value for key, value in raw.items() if key not in apart}
+    faulty = {str(error["loc"][0]) for error in errors}
+    rest = {key: value for key, value in raw.items() if key not in faulty}
+    rest |= {key: value for key, value in (instead or {}).items() if key in faulty}
     return read_entry(marked, path, rest, model, scrub=scrub)
 
 
@@ -85,9 +95,9 @@ def _is_of_the_whole(error: ErrorDetails) -> bool:
     return error["type"] == "value_error" and not error["loc"]
 
 
-def _is_apart(error: ErrorDetails) -> bool:
+def _is_apart(error: ErrorDetails, loose: Collection[str]) -> bool:
     loc = error["loc"]
-    return len(loc) == 1 and (error["type"] == "extra_forbidden" or loc[0] in _APART)
+    return bool(loc) and (loc[0] in loose or (len(loc) == 1 and error["type"] == "extra_forbidden"))
 
 
 def _explain(error: ErrorDetails, path: Path, model: type[BaseModel]) -> tuple[Path, str, str | None]:
@@ -104,9 +114,9 @@ def _explain(error: ErrorDetails, path: Path, model: type[BaseModel]) -> tuple[P
 
 
 def _required(model: type[BaseModel]) -> Iterator[str]:
-    """Yield the keys that an example of an entry has: those that it must have, or else the first."""
+    """Yield the keys that an example of an entry has: those that it must have, or else the last."""
     needed = [described.alias or name for name, described in model.model_fields.items() if described.is_required()]
-    yield from needed or list(key_names(model))[:1]
+    yield from needed or list(key_names(model))[-1:]
 
 
 def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:

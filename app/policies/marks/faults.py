@@ -13,12 +13,15 @@ from msgspec import Struct
 from app.domain.text.visible import on_one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _LONGEST_LIST = 12
 _CLOSE = 0.7  # how alike a name must be to be suggested
 _LONGEST_NAME = 100  # longer ones are nobody's misspelling, and cost a search as long
 _LONGEST_TEXT = 600
+MOST_FAULTS = 1_000
+"""So many faults are looked for in a file: each may cost a search for the name that was meant."""
+_MOST_TOLD = 100
 
 
 class Fault(Struct, frozen=True, kw_only=True):
@@ -44,7 +47,16 @@ class PolicyFaultsError(Exception):
         """Keep the faults in the order of the file, each once."""
         ordered = sorted(faults, key=lambda fault: (fault.file, fault.line, fault.column))
         self.faults = tuple(dict.fromkeys(ordered))
-        super().__init__("\n".join(map(str, self.faults)))
+        super().__init__("\n".join(told_lines(self.faults)))
+
+
+def told_lines(faults: Sequence[Fault]) -> list[str]:
+    """Return faults as people read them, one a line: of very many the first, and how many more there are."""
+    lines = [str(fault) for fault in faults[:_MOST_TOLD]]
+    if len(faults) > _MOST_TOLD:
+        beyond = " at least: no more were looked for" if len(faults) >= MOST_FAULTS else ""
+        lines.append(f"and {len(faults) - _MOST_TOLD:,} more{beyond}")
+    return lines
 
 
 def told(text: str) -> str:

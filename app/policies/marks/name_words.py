@@ -11,6 +11,9 @@ LABEL = r"^\S([^\n]{0,38}\S)?$"
 DOMAIN = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$"
 ACCOUNT = r"^[A-Za-z0-9_:@.-]{2,128}$"
 PLATFORM_ID = r"^[A-Za-z0-9_-]{1,128}$"
+VISIBLE = r"\S"
+WORD = r"^\S+$"
+ONE_LINE = r"^\S(.*\S)?$"
 
 _WORDS = {
     ORG: "must be of small letters (a to z), digits, _ and -, begin with a letter or a digit, and have 63 at most",
@@ -21,6 +24,10 @@ _WORDS = {
     LABEL: "must be one line of 40 characters at most, without spaces around it",
     DOMAIN: "must be a whole domain in small letters, such as acme.example",
     ACCOUNT: "must be an account's id there: letters (a to z, A to Z), digits, _, :, @, . and -, from 2 to 128",
+    VISIBLE: "must have something in it that can be seen",
+    rf"^$|{VISIBLE}": "must have something in it that can be seen",
+    WORD: "must be one word: no spaces and no line breaks",
+    ONE_LINE: "must be one line, without spaces around it",
     PLATFORM_ID: "must be the platform's id: letters (a to z, A to Z), digits, _ and -, 128 at most",
 }
 

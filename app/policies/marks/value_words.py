@@ -6,13 +6,13 @@ cannot be a secret: numbers and switches, for what comes from the environment is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from app.policies.marks.faults import near
 from app.policies.marks.name_words import pattern_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pydantic_core import ErrorDetails
 
@@ -110,15 +110,18 @@ def _too_short(value: object, ctx: Mapping[str, Any]) -> Said:
     least = ctx["min_length"]
     if isinstance(value, str):
         return f"must have {least} characters or more, and has {len(value)}", None
-    many = len(value) if isinstance(value, (list, dict)) else 0
-    return f"must have {least} or more, and has {many}", None
+    return f"must have {least} or more, and has {ctx['actual_length']}", None
 
 
 def _too_long(value: object, ctx: Mapping[str, Any]) -> Said:
     if isinstance(value, str):
         return f"must have {ctx['max_length']:,} characters at most, and has {len(value):,}", "shorten it"
-    many = len(value) if isinstance(value, (list, dict)) else ctx.get("actual_length")
-    return f"must have {ctx['max_length']:,} at most, and has {many:,}", "take some out"
+    return f"must have {ctx['max_length']:,} at most, and has {_many(value, ctx)}", "take some out"
+
+
+def _many(value: object, ctx: Mapping[str, Any]) -> str:
+    """Return how many there are; the library stops counting at the first that is too many."""
+    return f"{len(cast('Sequence[object]', value)) if isinstance(value, (list, dict)) else ctx['actual_length']:,}"
 
 
 def _pattern(_: object, ctx: Mapping[str, Any]) -> Said:
@@ -129,9 +132,10 @@ def _missing(_: object, __: Mapping[str, Any]) -> Said:
     return "is missing", None
 
 
-_SAID: Mapping[str, Callable[[object, Mapping[str, Any]], Said]] = {
+_SAID: dict[str, Callable[[object, Mapping[str, Any]], Said]] = {
     "missing": _missing,
     "string_type": _text,
+    "string_unicode": lambda _, __: ("has half of a character in it", "write it anew"),
     "bool_type": _switch,
     "bool_parsing": _switch,
     "int_type": _whole_number,

@@ -13,7 +13,8 @@ import yaml
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from app.policies.marks.faults import Fault, PolicyFaultsError, told
+from app.policies.marks.faults import MOST_FAULTS, Fault, PolicyFaultsError, told
+from app.policies.marks.yaml_words import ALIASES, QUOTES, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Path: TypeAlias = "tuple[str | int, ...]"
 MAX_DEPTH = 32
 
+_CONTROL = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\ud800-\\udfff]")  # an escape can bring them in
 _LONGEST_INT = 18  # characters; longer ones are no integers that JSON can carry, and stay texts
 _PREFIX = "tag:yaml.org,2002:"
 
@@ -89,28 +91,21 @@ def read_yaml(text: str, *, file: str, most: int | None = None) -> MarkedYaml:
     try:
         node = _compose(text)
         if node is None:
-            marked.report((), "the file is empty")
+            marked.report((), "the file is empty", "`assent init` writes a first one")
             return marked
         value = _value(node, (), marked)
     except _RefusedYamlError as error:
-        marked.faults.append(_fault(file, error.mark, error.why))
+        marked.faults.append(_fault(file, error.mark, error.why, error.mend))
     except yaml.MarkedYAMLError as error:
-        marked.faults.append(_fault(file, error.problem_mark or error.context_mark, _not_yaml(error)))
+        said, mend, place = in_words(error, text)
+        marked.faults.append(_fault(file, place, told(said), mend))
     except yaml.reader.ReaderError as error:
         marked.faults.append(_of_character(file, text, error))
     except yaml.YAMLError as error:
         marked.faults.append(_fault(file, None, f"not YAML: {type(error).__name__}"))
-    except RecursionError:
-        marked.faults.append(_fault(file, None, "nested too deep"))
     else:
         return replace(marked, value=value, most=most)
     return marked
-
-
-def _not_yaml(error: yaml.MarkedYAMLError) -> str:
-    if "'\\t'" in str(error.problem):
-        return "not YAML: a tab stands where only spaces may: indent with spaces"
-    return f"not YAML: {error.problem}"
 
 
 def _of_character(file: str, text: str, error: yaml.reader.ReaderError) -> Fault:
@@ -129,10 +124,11 @@ def _of_character(file: str, text: str, error: yaml.reader.ReaderError) -> Fault
 
 
 class _RefusedYamlError(Exception):
-    def __init__(self, why: str, mark: yaml.Mark | None) -> None:
+    def __init__(self, why: str, mark: yaml.Mark | None, mend: str | None = None) -> None:
         super().__init__(why)
         self.why = why
         self.mark = mark
+        self.mend = mend
 
 
 class _Event(Protocol):
@@ -144,16 +140,23 @@ class _Event(Protocol):
 class _Loader(yaml.SafeLoader):
     """PyYAML's safe loader with the resolver of YAML 1.2's core, and without aliases."""
 
+    depth = 0
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  the library's own shape
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event = cast("_Event", self.peek_event())  # pyright: ignore[reportUnknownMemberType]  the stubs say nothing of it
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise _RefusedYamlError("anchors and aliases (& and *) are not accepted here", event.start_mark)
+            raise _RefusedYamlError("anchors and aliases (& and *) are not accepted here", event.start_mark, ALIASES)
         tag: object = getattr(event, "tag", None)
         if isinstance(tag, str):
-            raise _RefusedYamlError(f"tags are not accepted here: {tag[:40]}", event.start_mark)
-        return super().compose_node(parent, index)
+            raise _RefusedYamlError(f"tags are not accepted here: {tag[:40]}", event.start_mark, QUOTES)
+        if self.depth > MAX_DEPTH:
+            raise _RefusedYamlError(f"nested deeper than {MAX_DEPTH}", event.start_mark, "nothing here goes so deep")
+        self.depth += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
 
 
 def _resolve(tag: str, pattern: str, first: Iterable[str]) -> None:
@@ -177,46 +180,43 @@ def _compose(text: str) -> yaml.Node | None:
 
 def _value(node: yaml.Node, path: Path, marked: MarkedYaml) -> JsonValue:
     marked.marks.setdefault(path, _mark(node.start_mark))
-    if len(path) > MAX_DEPTH:
-        raise _RefusedYamlError(f"nested deeper than {MAX_DEPTH}", node.start_mark)
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, marked)
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, (*path, index), marked) for index, item in enumerate(node.value)]
     if node.end_mark.line > node.start_mark.line and getattr(node, "style", None) != "|":
         marked.joined.add(path)
-    return _scalar(node)
+    return _scalar(node, path, marked)
 
 
 def _mapping(node: yaml.MappingNode, path: Path, marked: MarkedYaml) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
     for key_node, value_node in node.value:
         if not isinstance(key_node, yaml.ScalarNode):
-            raise _RefusedYamlError("a key must be a text", key_node.start_mark)
+            raise _RefusedYamlError("a key must be a text", key_node.start_mark, 'write key: value, without "? "')
         key = str(key_node.value)
         here = (*path, key)
         if key == "<<":
-            raise _RefusedYamlError("merge keys (<<) are not accepted here", key_node.start_mark)
+            mend = "write out what it would bring along"
+            raise _RefusedYamlError("merge keys (<<) are not accepted here", key_node.start_mark, mend)
         if key in found:
             first = marked.mark(here).line
-            fault = _fault(marked.file, key_node.start_mark, f"the same key again (first on line {first})")
-            marked.faults.append(
-                Fault(
-                    file=fault.file,
-                    line=fault.line,
-                    column=fault.column,
-                    path=write_path(here),
-                    message=fault.message,
-                )
-            )
+            mend = "keep one of the two"
+            fault = _fault(marked.file, key_node.start_mark, f"the same key again (first on line {first})", mend)
+            if len(marked.faults) < MOST_FAULTS:
+                marked.faults.append(replace(fault, path=told(write_path(here))))
             continue
         marked.marks[here] = _mark(key_node.start_mark)
         found[key] = _value(value_node, here, marked)
     return found
 
 
-def _scalar(node: yaml.Node) -> JsonValue:
+def _scalar(node: yaml.Node, path: Path, marked: MarkedYaml) -> JsonValue:
     text = str(node.value)
+    if (found := _CONTROL.search(text)) is not None:
+        marked.report(path, f"has a control character in it (U+{ord(found[0]):04X})", "take it out: nobody can see it")
+        marked.settled.add(path)
+        return _CONTROL.sub("", text)
     match node.tag.removeprefix(_PREFIX):
         case "null":
             return None
@@ -234,6 +234,6 @@ def _mark(mark: yaml.Mark) -> Mark:
     return Mark(mark.line + 1, mark.column + 1)
 
 
-def _fault(file: str, mark: yaml.Mark | None, message: str) -> Fault:
+def _fault(file: str, mark: yaml.Mark | None, message: str, hint: str | None = None) -> Fault:
     place = _mark(mark) if mark else Mark(1, 1)
-    return Fault(file=file, line=place.line, column=place.column, path="", message=message)
+    return Fault(file=file, line=place.line, column=place.column, path="", message=message, hint=hint)

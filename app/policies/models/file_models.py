@@ -20,6 +20,7 @@ from app.policies.marks.name_words import (
     ORG,
     PATTERN,
     PLATFORM_ID,
+    VISIBLE,
 )
 from app.policies.marks.spans import span_within
 from app.policies.models.amount_models import Limit, Sums
@@ -142,11 +143,11 @@ Day = Annotated[date, BeforeValidator(parse_day)]
 Name = Annotated[str, Field(pattern=NAME)]
 Pattern = Annotated[str, Field(pattern=PATTERN)]
 FieldPath = Annotated[str, Field(pattern=FIELD_PATH, max_length=200)]
-Title = Annotated[str, Field(min_length=1, max_length=300)]
+Title = Annotated[str, Field(min_length=1, max_length=300, pattern=VISIBLE)]
 Label = Annotated[str, Field(pattern=LABEL)]
 Answer = Literal["allow", "deny", "ask"]
 _ByLanguage = Discriminator(lambda value: "[languages]" if isinstance(value, dict) else "[text]")
-Reason = Annotated[str, Field(min_length=1, max_length=500)]
+Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=VISIBLE)]
 Titles = Annotated[
     Annotated[Title, Tag("[text]")] | Annotated[dict[Literal["en", "zh"], Title], Tag("[languages]")], _ByLanguage
 ]
@@ -347,7 +348,7 @@ class PersonEntry(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, defer_build=True)
     __pydantic_extra__: dict[str, Annotated[str, Field(pattern=ACCOUNT)]]  # pyright: ignore[reportIncompatibleVariableOverride]  pydantic's own way
 
-    name: str = Field(default="", max_length=200)
+    name: str = Field(default="", max_length=200, pattern=rf"^$|{VISIBLE}")
     limit: Limit | None = None
     away: list[AwayEntry] = Field(default=[], max_length=100)
     manager: Name | None = None

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from app.policies.marks.name_words import ONE_LINE, WORD
 from app.policies.marks.spans import span_within
 
 _Age = Annotated[timedelta, BeforeValidator(span_within(timedelta(minutes=1), timedelta(hours=24), "from 1m to 24h"))]
@@ -19,8 +20,10 @@ class _Entry(BaseModel):
 class RequestersEntry(_Entry):
     """``{audiences: [portal], actors: {shop-bot: 0oa1}}``: whose tokens prove who asked, when agents hand them over."""
 
-    audiences: list[Annotated[str, Field(min_length=1, max_length=300)]] = Field(min_length=1, max_length=20)
-    actors: dict[str, Annotated[str, Field(min_length=1, max_length=255)]] = {}
+    audiences: list[Annotated[str, Field(min_length=1, max_length=300, pattern=WORD)]] = Field(
+        min_length=1, max_length=20
+    )
+    actors: dict[str, Annotated[str, Field(min_length=1, max_length=255, pattern=ONE_LINE)]] = {}
     max_age: _Age = timedelta(hours=1)
 
 
@@ -28,13 +31,13 @@ class SignInEntry(_Entry):
     """``{issuer: https://…, client_id: …, client_secret: "${NAME}"}``: who signs people in (OpenID Connect)."""
 
     issuer: Annotated[str, Field(max_length=500)]
-    client_id: Annotated[str, Field(min_length=1, max_length=300)]
+    client_id: Annotated[str, Field(min_length=1, max_length=300, pattern=WORD)]
     client_secret: SecretStr
-    label: Annotated[str, Field(min_length=1, max_length=40)] | None = None
-    groups: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    label: Annotated[str, Field(min_length=1, max_length=40, pattern=ONE_LINE)] | None = None
+    groups: Annotated[str, Field(min_length=1, max_length=100, pattern=WORD)] | None = None
     algorithms: list[Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"]] = Field(
         default=["RS256", "PS256", "ES256"], min_length=1
     )
-    subjects: dict[str, Annotated[str, Field(min_length=1, max_length=255)]] = {}
+    subjects: dict[str, Annotated[str, Field(min_length=1, max_length=255, pattern=ONE_LINE)]] = {}
     private: bool = False
     requesters: RequestersEntry | None = None

@@ -34,7 +34,7 @@ def read_agents(marked: MarkedYaml, ground: HookGround) -> tuple[dict[str, Agent
         if not _NAME.fullmatch(name):
             marked.report(path, "an agent's name has no spaces, and none of * ? [ ]: it is the name of a key's agent")
             continue
-        entry = read_entry(marked, path, {} if raw is None else raw, AgentEntry)
+        entry = read_entry(marked, path, {} if raw is None else raw, AgentEntry, apart=("confirm_all_tools", "inherit"))
         if entry is None:
             continue
         settings[name] = AgentSettings(inherit=entry.inherit, confirm_all_tools=entry.confirm_all_tools)

@@ -55,10 +55,13 @@ class AttentionEntry(BaseModel):
     group: Annotated[timedelta, BeforeValidator(_span(_LONGEST_GROUP, "1h"))] = timedelta(0)
 
 
+_KEYS = (*AttentionEntry.model_fields,)
+
+
 def read_attention(marked: MarkedYaml) -> Attention:
     """Return what the file says; what it leaves out, and what is at fault (every fault is noted), has its default."""
     raw = marked.value.get("attention") if isinstance(marked.value, dict) else None
-    entry = read_entry(marked, ("attention",), raw, AttentionEntry) if raw is not None else None
+    entry = read_entry(marked, ("attention",), raw, AttentionEntry, apart=_KEYS) if raw is not None else None
     if entry is None:
         return _DEFAULTS
     quiet = _quiet(marked, entry.quiet) if entry.quiet is not None else None

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from app.domain.people.working_time import Spans
+    from app.domain.text.canonical import JsonValue
     from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SPAN = re.compile(r"([0-2][0-9]):([0-5][0-9])\s*-\s*([0-2][0-9]):([0-5][0-9])")
+_APART = ("timezone", "holidays", "workdays")
+_WEEK: dict[str, JsonValue] = {"work": {"mon-fri": "09:00-18:00"}}
 _MIDNIGHT = 24 * 60
 _LONGEST_RANGE = 366  # days
 
@@ -40,7 +43,9 @@ def read_zone(marked: MarkedYaml, path: Path, name: str | None) -> tzinfo:
 def read_calendar(marked: MarkedYaml, zone: tzinfo) -> WorkingTime | None:
     """Return the calendar, or None if it is left out or at fault. `zone` is the org's."""
     raw = marked.value.get("calendar") if isinstance(marked.value, dict) else None
-    entry = read_entry(marked, ("calendar",), raw, CalendarEntry) if raw is not None else None
+    entry = (
+        read_entry(marked, ("calendar",), raw, CalendarEntry, apart=_APART, instead=_WEEK) if raw is not None else None
+    )
     if entry is None:
         return None
     holidays = _dates(marked, ("calendar", "holidays"), entry.holidays)

@@ -22,7 +22,7 @@ from app.spec import SpecRefusedError
 from assent.secret_files import SUFFIX, SecretFileError, find_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pydantic import BaseModel
 
@@ -96,16 +96,19 @@ def read_settings(
     *,
     model: type[BaseModel],
     environ: Mapping[str, str],
+    apart: Collection[str] = (),
+    instead: Mapping[str, JsonValue] | None = None,
 ) -> BaseModel | None:
-    """Return a part of the file with its secrets, through its model; None, with every fault noted.
+    """Return a part of the file with its secrets, through its model, as `read_entry` does; every fault is noted.
 
     What comes from an environment that is not known here has no fault, wherever it is looked at. Of a secret that
     stands in the file, or could not be had, its one fault is told; the rest of the part is looked at all the same.
     """
-    before = len(marked.faults)
     written = {key: value for key, value in raw.items() if key != "type" or "type" in model.model_fields}
     language = marked.value.get("language") if isinstance(marked.value, dict) else None
-    if language in set(Language) and "language" in model.model_fields:  # of any other, that is told where it stands
+    if (
+        isinstance(language, str) and language in set(Language) and "language" in model.model_fields
+    ):  # of any other, that is told where it stands
         written.setdefault("language", language)
     _refuse_plain_secrets(marked, path, written, model)
     secrets: set[str] = set()
@@ -116,8 +119,7 @@ def read_settings(
             message = message.replace(secret, "•••")
         return message
 
-    found = read_entry(marked, path, expanded, model, scrub=scrub)
-    return found if len(marked.faults) == before else None
+    return read_entry(marked, path, expanded, model, scrub=scrub, apart=apart, instead=instead)
 
 
 def secret_names(text: str) -> frozenset[str]:

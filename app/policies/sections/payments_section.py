@@ -56,10 +56,14 @@ class BudgetEntry(BaseModel):
     counts: Literal["all", "unasked"] = "all"
 
 
+_KEYS = (*PaymentsEntry.model_fields,)
+_INSTEAD: dict[str, JsonValue] = {"per": "agent", "within": "1d", "limit": {"CNY": 1}, "count": 1}
+
+
 def read_payments(marked: MarkedYaml, around: Surroundings) -> PaymentTerms:
     """Return what the file says; what it leaves out, and what is at fault (every fault is noted), has its default."""
     raw = marked.value.get(_KEY) if isinstance(marked.value, dict) else None
-    entry = read_entry(marked, (_KEY,), raw, PaymentsEntry) if raw is not None else None
+    entry = read_entry(marked, (_KEY,), raw, PaymentsEntry, apart=_KEYS) if raw is not None else None
     if entry is None:
         return _DEFAULTS
     step_up = _DEFAULTS.step_up
@@ -86,7 +90,7 @@ def _refuse_step_up(marked: MarkedYaml, path: Path, kinds: Sequence[str], around
 def _budget(
     marked: MarkedYaml, path: Path, raw: JsonValue, around: Surroundings, seen: dict[str, int]
 ) -> Budget | None:
-    entry = read_entry(marked, path, raw, BudgetEntry)
+    entry = read_entry(marked, path, raw, BudgetEntry, apart=("tools", "counts"), instead=_INSTEAD)
     if entry is None:
         return None
     if entry.id in seen:

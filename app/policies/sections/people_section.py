@@ -138,13 +138,15 @@ def _person(marked: MarkedYaml, path: Path, email: str, raw: JsonValue, kinds: C
         marked.report(path, "a person's key is an e-mail address")
     elif unicodedata.normalize("NFKC", email) != email:
         marked.report(path, "is written with characters that only look like plain ones")
-    entry = read_entry(marked, path, {} if raw is None else raw, PersonEntry)
-    accounts: dict[str, str] = {}
-    for kind, account in ((entry.__pydantic_extra__ or {}) if entry else {}).items():
-        if kind in kinds:
-            accounts[kind] = account
-        else:
-            marked.report((*path, kind), f'unknown key "{kind}"', near(kind, [*key_names(PersonEntry), *kinds]))
+    known = [*key_names(PersonEntry), *kinds]
+    said = {} if raw is None else raw
+    if isinstance(said, dict):
+        for key in said:
+            if key not in known:  # before its value is read: it would be taken for an account
+                marked.report((*path, key), f'unknown key "{key}"', near(key, known, what="keys"))
+        said = {key: value for key, value in said.items() if key in known}
+    entry = read_entry(marked, path, said, PersonEntry, apart=known)
+    accounts = {**((entry.__pydantic_extra__ or {}) if entry else {})}
     return Person(
         email=email.lower(),
         name=(entry.name if entry else "") or email,

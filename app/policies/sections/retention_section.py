@@ -55,7 +55,11 @@ def read_retention(marked: MarkedYaml, attention: Attention, payments: PaymentTe
     No row goes while something of the file still looks back at it.
     """
     raw = marked.value.get(_KEY) if isinstance(marked.value, dict) else None
-    entry = read_entry(marked, (_KEY,), raw, RetentionEntry) if raw is not None else None
+    entry = (
+        read_entry(marked, (_KEY,), raw, RetentionEntry, apart=("deliveries", "outbox", "deduplication"))
+        if raw is not None
+        else None
+    )
     if entry is None:
         return _DEFAULTS
     if entry.requests is not None:

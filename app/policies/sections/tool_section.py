@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from assent.hooks.contract.presets import Preset
 
 _NAME = re.compile(r"[^\s*]{1,200}")
+_APART = frozenset(
+    {
+        *("title", "labels", "pin", "sensitive", "money", "payee", "result"),
+        *("requires_confirmation", "irreversible", "enforced", "schema"),
+    }
+)
+"""On what nothing else rests: all but whether it pays."""
 _LANGUAGES = tuple(language.value for language in Language)
 _SECRET = re.compile(r"secret|token|password|passwd|authorization|api_?key|credential", re.IGNORECASE)
 
@@ -48,7 +55,7 @@ def read_tools(marked: MarkedYaml, presets: Sequence[Preset] = ()) -> dict[str, 
         path: Path = ("tools", name)
         if not _NAME.fullmatch(name):
             marked.report(path, "a tool's name has no spaces and no *")
-        entry = read_entry(marked, path, {} if raw is None else raw, ToolEntry)
+        entry = read_entry(marked, path, {} if raw is None else raw, ToolEntry, apart=_APART)
         own = _tool(marked, path, name, entry) if entry else Tool(name=name)
         brought = tools.get(name)
         tools[name] = replace(own, writes=brought.writes) if brought and own.writes is None else own

@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from app.domain.text.addresses import LOOPBACK, why_not
+from app.domain.text.addresses import why_no_url, why_not_there
 from app.domain.trail.audit import Kind
 from app.domain.trail.webhooks import BadSecretError, Webhook, covers, read_secret
 from app.policies.marks.entries import section
+from app.policies.marks.value_words import not_a_mapping
 from app.policies.models.file_models import WebhookEntry
 from app.policies.sections.channel_section import read_settings
 
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
+    from app.domain.text.canonical import JsonValue
     from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
-_LITERAL = re.compile(r"[0-9.]+|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*")
-_URL = re.compile(r"[\x21-\x7e]+")
+_INSTEAD: dict[str, JsonValue] = {"url": "https://example.com", "secret": "", "kinds": ["*"]}
+"""What stands in for a key that is at fault, so that the others are looked at."""
 
 
 def read_webhooks(marked: MarkedYaml, *, environ: Mapping[str, str]) -> tuple[Webhook, ...]:
@@ -34,11 +35,13 @@ def read_webhooks(marked: MarkedYaml, *, environ: Mapping[str, str]) -> tuple[We
         if not _NAME.fullmatch(name):
             marked.report(path, "a webhook's name is of small letters, digits, - and _")
         if not isinstance(raw, dict):
-            marked.report(path, "must be a mapping")
+            marked.report(path, *not_a_mapping(raw, "{url: …, secret: …, kinds: …}"))
             continue
         if "type" in raw:
             marked.report((*path, "type"), 'unknown key "type"')
-        entry = read_settings(marked, path, raw, model=WebhookEntry, environ=environ)
+        entry = read_settings(
+            marked, path, raw, model=WebhookEntry, environ=environ, apart=("secret_old", "private"), instead=_INSTEAD
+        )
         if isinstance(entry, WebhookEntry):
             found.append(_read(marked, path, name, entry))
     return tuple(found)
@@ -68,16 +71,11 @@ def _secret(marked: MarkedYaml, path: Path, given: SecretStr) -> bytes:
 
 def _host(marked: MarkedYaml, path: Path, entry: WebhookEntry) -> str:
     """Return the host of an address that may be written, or note why it may not."""
-    try:
-        parts = urlsplit(entry.url)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        host, port, parts = "", None, urlsplit("")
-    plain = parts.scheme == "http" and host in LOOPBACK
-    if not _URL.fullmatch(entry.url) or not _HOST.fullmatch(host) or port == 0 or "@" in parts.netloc or parts.fragment:
-        marked.report(path, "must be https://host[:port]/path, without a user, a password or a #")
-    elif parts.scheme != "https" and not plain:
-        marked.report(path, "must be https (plain http only to localhost, 127.0.0.1 or [::1])")
-    elif _LITERAL.fullmatch(host) and (refused := why_not(host, host=host, private=entry.private)):
+    why = why_no_url(entry.url, query=True)
+    if why is not None:
+        marked.report(path, f"must be https://HOST[:PORT]/PATH, and this one {why}")
+        return ""
+    host = urlsplit(entry.url).hostname or ""
+    if (refused := why_not_there(host, private=entry.private)) is not None:
         marked.report(path, f"{host}: {refused}")
     return host

@@ -63,7 +63,7 @@ def test_a_time_zone(zone: str, begins: str) -> None:
             "4: not YAML: the NUL byte (U+0000) stands here",
         ),
         (f"{HEAD}language: en\a\n", "3: not YAML: a character that no YAML may have (U+0007) stands here"),
-        (f"{HEAD}people:\n\ta@acme.example: {{}}\n", "4: not YAML: a tab stands where only spaces may: indent with"),
+        (f"{HEAD}people:\n\ta@acme.example: {{}}\n", "4: not YAML: a tab stands where only spaces may; indent with"),
     ],
 )
 def test_a_character(text: str, told: str) -> None:

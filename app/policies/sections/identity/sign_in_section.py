@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from app.domain.identity.provider import Handed, Provider
-from app.domain.text.addresses import LOOPBACK
+from app.domain.text.addresses import why_no_url, why_not_there
 from app.policies.marks.entries import section
+from app.policies.marks.value_words import not_a_mapping
 from app.policies.models.sign_in_models import SignInEntry
 from app.policies.sections.channel_section import read_settings
 
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from app.domain.people.people import Directory
+    from app.domain.text.canonical import JsonValue
     from app.policies.marks.yaml_marks import MarkedYaml, Path
     from app.policies.models.sign_in_models import RequestersEntry
 
+_APART = ("label", "algorithms", "subjects", "private", "requesters")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-_ISSUER = re.compile(r"(https?)://[A-Za-z0-9.\[\]:-]+(/[\x21-\x22\x24-\x3e\x40-\x7e]*)?")
 
 
 def read_sign_in(marked: MarkedYaml, directory: Directory, *, environ: Mapping[str, str]) -> tuple[Provider, ...]:
@@ -31,9 +33,10 @@ def read_sign_in(marked: MarkedYaml, directory: Directory, *, environ: Mapping[s
         if not _NAME.fullmatch(name):
             marked.report(path, "a name here is of small letters, digits, - and _")
         if not isinstance(raw, dict):
-            marked.report(path, "must be a mapping")
+            marked.report(path, *not_a_mapping(raw, "{issuer: …, client_id: …, client_secret: …}"))
             continue
-        entry = read_settings(marked, path, raw, model=SignInEntry, environ=environ)
+        instead: dict[str, JsonValue] = {"issuer": f"https://{name}.example", "client_id": name, "client_secret": ""}
+        entry = read_settings(marked, path, raw, model=SignInEntry, environ=environ, apart=_APART, instead=instead)
         if isinstance(entry, SignInEntry):
             found.append(_read(marked, path, name, entry, directory))
     issuers = [each.issuer for each in found]
@@ -46,11 +49,12 @@ def read_sign_in(marked: MarkedYaml, directory: Directory, *, environ: Mapping[s
 
 
 def _read(marked: MarkedYaml, path: Path, name: str, entry: SignInEntry, directory: Directory) -> Provider:
-    parts = urlsplit(entry.issuer) if _ISSUER.fullmatch(entry.issuer) else urlsplit("")
-    if not parts.hostname:
-        marked.report((*path, "issuer"), "must be an address such as https://login.example.com, without ? or #")
-    elif parts.scheme != "https" and parts.hostname not in LOOPBACK:
-        marked.report((*path, "issuer"), "must be https (plain http only to localhost, 127.0.0.1 or [::1])")
+    if (why := why_no_url(entry.issuer)) is not None:
+        marked.report((*path, "issuer"), f"must be an address such as https://login.example.com, and this one {why}")
+    else:
+        host = urlsplit(entry.issuer).hostname or ""
+        if (refused := why_not_there(host, private=entry.private)) is not None:
+            marked.report((*path, "issuer"), f"{host}: {refused}")
     for person in entry.subjects:
         if directory.find(person) is None:
             marked.report((*path, "subjects", person), f"{person} is not under people")
