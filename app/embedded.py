@@ -29,6 +29,7 @@ from app.container import Container
 from app.domain.errors import AssentError
 from app.domain.identity.api_key import Scope
 from app.main import create_app
+from app.policies.marks.value_words import refusal_in_words
 from app.ports import ListeningChannel
 from app.serve import StartRefusedError, hold_database, refuse_restored
 from app.settings import Settings, from_files, is_of_its_file
@@ -190,9 +191,9 @@ def _settings(database_url: str, secret: str | Sequence[str] | None, environ: Ma
     try:
         return _Given(**values)  # pyright: ignore[reportArgumentType] - Pydantic checks what they are
     except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False)
+        found = error.errors(include_url=False)
         faults = [
-            f"{name} (ASSENT_{name.upper()}): {fault['msg'].removeprefix('Value error, ')}"
+            f"{name} (ASSENT_{name.upper()}): {refusal_in_words(fault)[0]}"
             for fault in found
             for name in (str(fault["loc"][0]),)
         ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from datetime import timedelta
-from ipaddress import ip_network
+from ipaddress import IPv6Address, ip_network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -20,6 +21,33 @@ from assent.secret_files import SecretFileError, find_secret
 PREFIX = "ASSENT_"
 IN_FILES = ("secret", "database_url", "operations_token", "backup_url")
 """The settings that are secrets: ``ASSENT_<NAME>_FILE`` names the file that one stands in."""
+
+
+_SPAN = re.compile(r"([0-9]{1,6})(ms|s|m|h|d)")
+_UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _read_span(value: object) -> object:
+    """Take a span as assent.yaml has it, such as ``15m``; ISO 8601 is left to the library."""
+    match = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
+    return timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else value
+
+
+def _within(most: timedelta, told: str) -> AfterValidator:
+    """Refuse a span that is none, or too long: what is never looked at again is switched off."""
+
+    def check(value: timedelta) -> timedelta:
+        if not timedelta(0) < value <= most:
+            raise ValueError(f"must be more than 0s, and {told} at most")
+        return value
+
+    return AfterValidator(check)
+
+
+_Beat = Annotated[timedelta, BeforeValidator(_read_span), _within(timedelta(hours=1), "1h")]
+_Patience = Annotated[timedelta, BeforeValidator(_read_span), _within(timedelta(days=30), "30d")]
 
 
 def from_files(environ: Mapping[str, str]) -> dict[str, object]:
@@ -63,7 +91,7 @@ class Settings(BaseSettings):
     database_url: str = "sqlite:///assent.db"
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
-    log_format: Annotated[str, Field(pattern="^(json|console)$")] = "console"
+    log_format: Literal["json", "console"] = "console"
     max_pending_per_agent: Annotated[int, Field(ge=1)] = 1_000
     max_cards_per_agent: Annotated[int, Field(ge=1)] = 100
     max_waiters: Annotated[int, Field(ge=1)] = 50_000
@@ -81,8 +109,8 @@ class Settings(BaseSettings):
     )
     max_streams: Annotated[int, Field(ge=1)] = 500
     calls_per_second: Annotated[float, Field(gt=0)] = 500
-    tick: timedelta = Field(default=timedelta(seconds=1), description="how often the clock is looked at")
-    poll: timedelta = Field(default=timedelta(seconds=2), description="the slow poll behind every wake-up")
+    tick: _Beat = Field(default=timedelta(seconds=1), description="how often the clock is looked at")
+    poll: _Beat = Field(default=timedelta(seconds=2), description="the slow poll behind every wake-up")
     backup_url: SecretStr | None = Field(default=None, description="whom `assent backup` connects as on PostgreSQL")
     synchronous_standby: bool = Field(
         default=False, description="whether a commit is answered only when the standby has it: a failover loses nothing"
@@ -90,8 +118,9 @@ class Settings(BaseSettings):
     state_dir: Path | None = Field(
         default=None, description="where it is kept how far the trail has come; beside the file for SQLite"
     )
-    give_up_after: timedelta = Field(
-        default=timedelta(minutes=15), description="how long an unreachable platform is tried with a new card"
+    give_up_after: _Patience = Field(
+        default=timedelta(minutes=15),
+        description="how long an unreachable platform is tried with a new card",
     )
 
     @field_validator("database_url")
@@ -109,13 +138,32 @@ class Settings(BaseSettings):
     def _said_host(cls, value: str) -> str:
         if not value.strip():  # a socket takes it for every address of the machine
             raise ValueError("is empty: write 127.0.0.1 for this machine, 0.0.0.0 for every address of it")
+        if not _HOST.fullmatch(value) and not _is_ipv6(value):
+            raise ValueError("is a name or an address alone, such as 0.0.0.0 or ::; the port is ASSENT_PORT")
         return value
 
     @field_validator("operations_token", "state_dir", "backup_url", mode="before")
     @classmethod
     def _said(cls, value: object) -> object:
-        if value == "":  # a variable that expanded to nothing: whoever wrote it meant something
+        if isinstance(value, str) and not value.strip():  # it expanded to nothing: whoever wrote it meant something
             raise ValueError("is empty: say what it is, or leave it out")
+        return value
+
+    @field_validator("backup_url")
+    @classmethod
+    def _of_postgres(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not (is_postgres(value.get_secret_value()) and is_readable(value.get_secret_value())):
+            raise ValueError(
+                "is postgresql://ROLE:PASSWORD@HOST/DATABASE; in the password, write / @ : # ? as %2F %40 …"
+            )
+        return value
+
+    @field_validator("hook_environment")
+    @classmethod
+    def _of_names(cls, value: str) -> str:
+        for name in filter(None, (each.strip() for each in value.split(","))):
+            if not _VARIABLE.fullmatch(name):
+                raise ValueError(f"{name[:40]!r} is no name of a variable: write names alone, with commas")
         return value
 
     @field_validator("hook_user")
@@ -167,3 +215,11 @@ class Settings(BaseSettings):
         if isinstance(value, SecretFileError):
             raise value
         return value
+
+
+def _is_ipv6(value: str) -> bool:
+    try:
+        _ = IPv6Address(value)
+    except ValueError:
+        return False
+    return True

@@ -20,6 +20,7 @@ from app.domain.trail.told import told
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.marks.faults import PolicyFaultsError, near, told_lines
+from app.policies.marks.value_words import refusal_in_words
 from app.settings import Settings, is_of_its_file
 from app.storage.database.mends import lacking_rights, mend_of
 from app.storage.engine.trouble import database_fault
@@ -79,14 +80,14 @@ _SAID = {
     "int_parsing": "is no whole number",
     "float_parsing": "is no number",
     "bool_parsing": "is neither true nor false",
-    "time_delta_parsing": "is no span of time: write PT15M for fifteen minutes, PT2S for two seconds",
+    "time_delta_parsing": "is no span of time: write 15m for fifteen minutes, 2s for two seconds",
 }
 
 
 def settings_faults(error: ValidationError) -> list[tuple[str, str]]:
     """Say which variable is at fault and how, never with its value; and the mend where there is more to say of it."""
     found: list[tuple[str, str]] = []
-    for fault in error.errors(include_input=False, include_url=False):
+    for fault in error.errors(include_url=False):
         name = f"ASSENT_{str(fault['loc'][0]).upper()}"
         mend = "docs/operations.md#settings has what it may be"
         if is_of_its_file(fault):
@@ -98,8 +99,8 @@ def settings_faults(error: ValidationError) -> list[tuple[str, str]]:
             )
         elif name == "ASSENT_DATABASE_URL":
             mend = "write sqlite:////folder/assent.db or postgresql://ROLE:PASSWORD@HOST/DATABASE"
-        said = _SAID.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
-        found.append((f"{name}: {said}", mend))
+        said, hint = refusal_in_words(fault)
+        found.append((f"{name}: {_SAID.get(fault['type']) or said}", hint if hint and "mean" in hint else mend))
     return found
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 import typer
 
 from app.cli.options import Spoken, nothing_first
+from app.domain.text.addresses import why_no_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -113,6 +114,10 @@ def _group(spec: Spec, setup: Setup) -> typer.Typer:
 
 def _command(spec: Spec, setup: Setup) -> Callable[..., None]:
     def tell(*, name: str, public_url: str, receive: str, **given: bool) -> None:
+        why = why_no_url(public_url) if public_url else None
+        if why is not None:
+            typer.echo(f"write --public-url https://assent.acme.example{unless}, for this one {why}", err=True)
+            raise typer.Exit(code=2)
         chosen = [frozenset(switch for switch in setup.switches if given[_named(switch)])] if setup.switches else []
         try:
             told = cast("Any", setup.tell)(name, public_url, receive, *chosen)

@@ -248,7 +248,7 @@ async def test_a_channel_that_hears_by_webhook_is_warned_of(
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"secret": None}, r"secret \(ASSENT_SECRET\): Field required; `assent secret` makes a secret"),
+        ({"secret": None}, r"secret \(ASSENT_SECRET\): is missing; `assent secret` makes a secret"),
         ({"secret": "short"}, r"secret \(ASSENT_SECRET\): needs at least 32 characters"),
         ({"environ": {**ENVIRON, "ASSENT_MAX_WAITERS": "many"}}, r"max_waiters \(ASSENT_MAX_WAITERS\)"),
         ({"org": None}, "org: say which org; the configuration has acme, globex"),

@@ -17,7 +17,7 @@ from app.cli.doctor.issuers import look_at_issuers
 from app.cli.doctor.limits import look_at_limits
 from app.cli.doctor.payments import look_at_file
 from app.cli.doctor.records import DECLARE, look_at_database, look_at_records
-from app.cli.doctor.secret_files import look_at_secret_files
+from app.cli.doctor.secret_files import look_at_secret_files, look_at_variables
 from app.cli.doctor.webhooks import look_at_webhooks
 from app.clock import SystemClock
 from app.domain.errors import UnavailableError
@@ -65,7 +65,12 @@ _MARK = {Severity.OK: "ok     ", Severity.WARNING: "WARNING", Severity.ERROR: "E
 
 async def examine_all(config: Path, environ: Mapping[str, str], say: Callable[[str], object]) -> int:
     """Print every finding; return 0 if none is an error, else 1."""
-    findings = [*_settings(), *_configuration(config, environ), *look_at_secret_files(config, environ)]
+    findings = [
+        *_settings(),
+        *look_at_variables(config, environ),
+        *_configuration(config, environ),
+        *look_at_secret_files(config, environ),
+    ]
     keys: dict[str, list[ApiKey]] = {}
     if not any(finding.severity is Severity.ERROR for finding in findings):
         findings += await asyncio.to_thread(_database)

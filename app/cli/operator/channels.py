@@ -29,7 +29,7 @@ def try_channel(
     name: Annotated[str, typer.Argument(help="the channel, as in the configuration")],
     config: Config = HERE,
     org: Org = None,
-    wait: Annotated[int, typer.Option(help="seconds to wait for somebody's press")] = 300,
+    wait: Annotated[int, typer.Option(help="seconds to wait for somebody's press", min=1, max=86_400)] = 300,
 ) -> None:
     """Post a test card to a channel, and follow it: posted, shown, pressed by whom, settled.
 

@@ -42,6 +42,7 @@ def policy_explain(  # noqa: PLR0917 - options of a command
     from app.cli.rules.policy_views import explained_lines, view_explanation
     from app.clock import SystemClock
     from app.policies.file.case_file import CaseEntry, call_of, in_zone
+    from app.policies.marks.value_words import refusal_in_words
     from app.usecases.judging.explain import explain
 
     loaded = _load(config, org)
@@ -52,9 +53,10 @@ def policy_explain(  # noqa: PLR0917 - options of a command
     try:
         entry = CaseEntry.model_validate({**known, "it": "-", "expect": "ask"})
     except ValidationError as error:
-        fault = error.errors(include_input=False, include_url=False)[0]
+        fault = error.errors(include_url=False)[0]
         where = f'"{fault["loc"][0]}": ' if fault["loc"] else ""
-        _refuse(f"this is no call: {where}{fault['msg'].removeprefix('Value error, ')}")
+        said, mend = refusal_in_words(fault)
+        _refuse(f"this is no call: {where}{said}" + (f"; {mend}" if mend else ""))
     now = in_zone(entry.at, loaded.policy.zone) if entry.at else SystemClock().now()
     explanation = explain(loaded, call_of(entry, loaded.policy.org), now=now)
     if as_json:

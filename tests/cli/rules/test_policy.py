@@ -180,7 +180,7 @@ def test_a_condition_in_doubt_and_arguments_against_the_schema_are_told(rules: P
     [
         ([], "nonsense", "standard input: not JSON"),
         ([], '["pay"]', "standard input: must be a JSON object"),
-        ([], '{"args": {}}', 'this is no call: "tool": Field required'),
+        ([], '{"args": {}}', 'this is no call: "tool": is missing'),
         ([], '{"tool": "pay", "usr": "x"}', 'this is no call: "usr"'),
         (["--tool", "pay", "--at", "noon"], None, 'this is no call: "at": must be an instant'),
         (["--tool", "pay", "--args", "{"], None, "--args: not JSON"),
