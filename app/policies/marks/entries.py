@@ -81,7 +81,9 @@ def read_entry(
         return None
     faulty = {str(error["loc"][0]) for error in errors}
     rest = {key: value for key, value in raw.items() if key not in faulty}
-    rest |= {key: value for key, value in (instead or {}).items() if key in faulty}
+    stand_ins = {key: value for key, value in (instead or {}).items() if key in faulty}
+    rest |= stand_ins
+    marked.settled.update((*path, key) for key in stand_ins)  # of what stands there nobody has written a word
     return read_entry(marked, path, rest, model, scrub=scrub)
 
 

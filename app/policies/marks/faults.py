@@ -22,6 +22,8 @@ _LONGEST_TEXT = 600
 MOST_FAULTS = 1_000
 """So many faults are looked for in a file: each may cost a search for the name that was meant."""
 _MOST_TOLD = 100
+QUOTES = "put a text that begins so in quotes"
+ALIASES = f'{QUOTES}, such as "*"; what is meant to stand in two places is written out twice'
 
 
 class Fault(Struct, frozen=True, kw_only=True):

@@ -13,8 +13,7 @@ import yaml
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from app.policies.marks.faults import MOST_FAULTS, Fault, PolicyFaultsError, told
-from app.policies.marks.yaml_words import ALIASES, QUOTES, in_words
+from app.policies.marks.faults import ALIASES, MOST_FAULTS, QUOTES, Fault, PolicyFaultsError, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,6 +96,8 @@ def read_yaml(text: str, *, file: str, most: int | None = None) -> MarkedYaml:
     except _RefusedYamlError as error:
         marked.faults.append(_fault(file, error.mark, error.why, error.mend))
     except yaml.MarkedYAMLError as error:
+        from app.policies.marks.yaml_words import in_words  # no file that is YAML needs it
+
         said, mend, place = in_words(error, text)
         marked.faults.append(_fault(file, place, told(said), mend))
     except yaml.reader.ReaderError as error:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from app.policies.marks.faults import ALIASES, QUOTES
+
 if TYPE_CHECKING:
     import yaml
-
-QUOTES = "put a text that begins so in quotes"
-ALIASES = 'put a text that begins so in quotes, such as "*"; what is meant to stand in two places is written out twice'
 
 _WORDS: tuple[tuple[str, str, str], ...] = (
     (r"'\\t'|\\t", "a tab stands where only spaces may", "indent with spaces"),

@@ -138,14 +138,14 @@ def _person(marked: MarkedYaml, path: Path, email: str, raw: JsonValue, kinds: C
         marked.report(path, "a person's key is an e-mail address")
     elif unicodedata.normalize("NFKC", email) != email:
         marked.report(path, "is written with characters that only look like plain ones")
-    known = [*key_names(PersonEntry), *kinds]
+    own = tuple(key_names(PersonEntry))
     said = {} if raw is None else raw
     if isinstance(said, dict):
-        for key in said:
-            if key not in known:  # before its value is read: it would be taken for an account
-                marked.report((*path, key), f'unknown key "{key}"', near(key, known, what="keys"))
-        said = {key: value for key, value in said.items() if key in known}
-    entry = read_entry(marked, path, said, PersonEntry, apart=known)
+        unknown = [key for key in said if key not in own and key not in kinds]
+        for key in unknown:  # before its value is read: it would be taken for an account
+            marked.report((*path, key), f'unknown key "{key}"', near(key, [*own, *kinds], what="keys"))
+        said = {key: value for key, value in said.items() if key not in unknown}
+    entry = read_entry(marked, path, said, PersonEntry, apart=said if isinstance(said, dict) else ())
     accounts = {**((entry.__pydantic_extra__ or {}) if entry else {})}
     return Person(
         email=email.lower(),

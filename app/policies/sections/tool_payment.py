@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 _BOUND = ("amount", "currency", "payee")
+_APART = ("account", "reference", "minor_units")
+_INSTEAD: dict[str, JsonValue] = {part: part for part in _BOUND}
+"""Other places of the file name the payments of a tool whose own words for them are at fault."""
 _PARTS = (*_BOUND, "account", "reference")
 
 
@@ -22,7 +25,7 @@ def read_payment(marked: MarkedYaml, path: Path, raw: dict[str, JsonValue] | Non
     """Return where the payments of a tool stand; None if it has none or they are at fault."""
     if raw is None:
         return None
-    entry = read_entry(marked, path, raw, PaymentEntry)
+    entry = read_entry(marked, path, raw, PaymentEntry, apart=_APART, instead=_INSTEAD)
     if entry is None:
         return None
     fields = PaymentFields(

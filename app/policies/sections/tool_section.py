@@ -19,6 +19,7 @@ from assent.hooks.contract.presets import PRESETS, Does
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from app.domain.text.canonical import JsonValue
     from app.policies.marks.yaml_marks import MarkedYaml, Path
     from assent.hooks.contract.presets import Preset
 
@@ -30,6 +31,8 @@ _APART = frozenset(
     }
 )
 """On what nothing else rests: all but whether it pays."""
+_PAYS: dict[str, JsonValue] = {"payment": {"amount": "amount", "currency": "currency", "payee": "payee"}}
+"""What stands in for a payment that is at fault: whatever is about payments of the tool is looked at all the same."""
 _LANGUAGES = tuple(language.value for language in Language)
 _SECRET = re.compile(r"secret|token|password|passwd|authorization|api_?key|credential", re.IGNORECASE)
 
@@ -55,7 +58,7 @@ def read_tools(marked: MarkedYaml, presets: Sequence[Preset] = ()) -> dict[str, 
         path: Path = ("tools", name)
         if not _NAME.fullmatch(name):
             marked.report(path, "a tool's name has no spaces and no *")
-        entry = read_entry(marked, path, {} if raw is None else raw, ToolEntry, apart=_APART)
+        entry = read_entry(marked, path, {} if raw is None else raw, ToolEntry, apart=_APART, instead=_PAYS)
         own = _tool(marked, path, name, entry) if entry else Tool(name=name)
         brought = tools.get(name)
         tools[name] = replace(own, writes=brought.writes) if brought and own.writes is None else own

@@ -94,6 +94,21 @@ def test_a_channel_says_what_each_of_its_secrets_is_and_where_it_is_found() -> N
     assert "channels.pay" not in told
 
 
+@pytest.mark.parametrize("payment", ["5", "{amount: 5, currency: c, payee: p}", "{amount: a, currency: c}"])
+def test_a_payment_at_fault_is_told_where_it_stands_and_not_wherever_payments_are_named(payment: str) -> None:
+    text = f"""\
+org: acme
+default: deny
+tools:
+  pay: {{payment: {payment}, schema: {{type: object, properties: {{}}, additionalProperties: false}}}}
+rules:
+  - {{id: a, tools: [pay], tiers: [{{up_to: {{CNY: 5}}, then: deny}}, {{then: deny}}]}}
+payments: {{budgets: [{{id: d, per: agent, within: 1d, count: 5, tools: [pay]}}]}}
+"""
+    told = [fault.path for fault in refused(text).faults if not fault.path.startswith("tools.pay.payment")]
+    assert told == []
+
+
 def test_of_very_many_faults_the_first_are_told_and_how_many_more_there_are() -> None:
     text = "org: acme\ndefault: deny\ngroups:\n" + "".join(f"  g{n}: [p{n}@acme.example]\n" for n in range(150))
     lines = str(refused(text)).splitlines()
