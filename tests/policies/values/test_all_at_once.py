@@ -109,6 +109,19 @@ payments: {{budgets: [{{id: d, per: agent, within: 1d, count: 5, tools: [pay]}}]
     assert told == []
 
 
+def test_an_issuer_at_fault_is_told_where_it_stands_and_not_wherever_it_is_relied_on() -> None:
+    text = """\
+org: acme
+default: deny
+url: https://assent.acme.example
+tools: {pay: {}}
+sign_in: {okta: {issuer: 5, client_id: 5, client_secret: "${BOT}", groups: 5, requesters: {audiences: []}}}
+roles: {auditor: ["claim:admins"]}
+rules: [{id: a, tools: [pay], then: allow, requester: verified}]
+"""
+    assert {fault.line for fault in refused(text).faults} == {5}
+
+
 def test_of_very_many_faults_the_first_are_told_and_how_many_more_there_are() -> None:
     text = "org: acme\ndefault: deny\ngroups:\n" + "".join(f"  g{n}: [p{n}@acme.example]\n" for n in range(150))
     lines = str(refused(text)).splitlines()

@@ -72,10 +72,10 @@ rules:
 @pytest.mark.parametrize(
     ("requesters", "then", "fault"),
     [
-        ("{audiences: []}", "allow", "at least 1"),
+        ("{audiences: []}", "allow", "is empty"),
         ("{audiences: [a], max_age: 30s}", "allow", "from 1m to 24h"),
         ("{audiences: [a], max_age: 25h}", "allow", "from 1m to 24h"),
-        ("{audiences: [a], actors: {x: 1, y: 1}}", "allow", "string"),
+        ("{audiences: [a], actors: {x: 1, y: 1}}", "allow", "must be a text"),
         ("{audiences: [a], actors: {x: b, y: b}}", "allow", "two agents cannot be the same to the issuer"),
         ("{audiences: [a]}", "deny", 'means nothing on a rule that says "then: deny"'),
         ("null", "allow", "nobody could be proved: no issuer under sign_in has `requesters`"),

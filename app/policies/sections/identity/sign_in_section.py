@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from app.policies.marks.yaml_marks import MarkedYaml, Path
     from app.policies.models.sign_in_models import RequestersEntry
 
-_APART = ("label", "algorithms", "subjects", "private", "requesters")
+_APART = ("label", "algorithms", "subjects", "private")
+_INSTEAD: dict[str, JsonValue] = {
+    "client_id": "a",
+    "client_secret": "",
+    "groups": "a",
+    "requesters": {"audiences": ["a"]},
+}
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
@@ -35,7 +41,7 @@ def read_sign_in(marked: MarkedYaml, directory: Directory, *, environ: Mapping[s
         if not isinstance(raw, dict):
             marked.report(path, *not_a_mapping(raw, "{issuer: …, client_id: …, client_secret: …}"))
             continue
-        instead: dict[str, JsonValue] = {"issuer": f"https://{name}.example", "client_id": name, "client_secret": ""}
+        instead = {**_INSTEAD, "issuer": f"https://{name}.example"}  # each its own: none stands twice
         entry = read_settings(marked, path, raw, model=SignInEntry, environ=environ, apart=_APART, instead=instead)
         if isinstance(entry, SignInEntry):
             found.append(_read(marked, path, name, entry, directory))
