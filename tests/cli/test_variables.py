@@ -133,3 +133,14 @@ def test_a_variable_that_is_nearly_a_setting_is_told_and_no_other(tmp_path: Path
 def test_an_option_that_cannot_be_meant_is_refused(words: tuple[str, ...], told: str) -> None:
     done = CliRunner().invoke(app, [*words])
     assert (done.exit_code, told in done.stderr) == (2, True), done.output
+
+
+@requirement("S-57")
+def test_config_check_tells_the_first_of_very_many_faults_and_how_many_more(tmp_path: Path) -> None:
+    file = tmp_path / "assent.yaml"
+    file.write_text(
+        "org: acme\ndefault: deny\ngroups:\n" + "".join(f"  g{n}: [p{n}@acme.example]\n" for n in range(150))
+    )
+    done = CliRunner().invoke(app, ["config", "check", "-c", str(file)])
+    lines = done.stderr.splitlines()
+    assert (done.exit_code, len(lines), lines[-2:]) == (2, 102, ["and 50 more", "150 faults"])

@@ -57,7 +57,9 @@ def read_channels(
         elif kind is None:
             marked.report(path, '"type" is missing', near("", channel_types, what="types"))
         elif not isinstance(kind, str) or kind not in channel_types:
-            marked.report((*path, "type"), f'unknown channel type "{kind}"', near(str(kind), channel_types))
+            marked.report(
+                (*path, "type"), f'unknown channel type "{kind}"', near(str(kind), channel_types, what="types")
+            )
         else:
             model = _model(marked, path, channel_types, kind)
             found = model and read_settings(marked, path, raw, model=model, environ=environ)

@@ -52,6 +52,11 @@ def read_directory(
     return _groups(marked, Directory(people=people), channel_types, channels)
 
 
+def near_person(name: str, directory: Directory) -> str | None:
+    """Hint at the person of the file who was probably meant."""
+    return near(name, [person.email for person in directory.people.values()], what="people")
+
+
 def _groups(
     marked: MarkedYaml, listed: Directory, channel_types: Mapping[str, Spec], channels: Sequence[ChannelSpec]
 ) -> Directory:
@@ -106,7 +111,8 @@ def _source(
     kind = next((spec.kind for spec in channels if spec.name == entry.channel), None)
     if kind is None:
         known = [spec.name for spec in channels]
-        marked.report((*path, "channel"), f'unknown channel "{entry.channel}"', near(entry.channel, known))
+        hint = near(entry.channel, known, what="channels")
+        marked.report((*path, "channel"), f'unknown channel "{entry.channel}"', hint)
     if (entry.group is None) == (entry.department is None):
         marked.report(path, 'names either a "group" or a "department" of the platform')
         return None

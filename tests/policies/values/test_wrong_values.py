@@ -194,3 +194,22 @@ def test_what_is_wanted_is_said_with_its_mend(path: Path_, value: Any, told: str
 def test_an_unknown_key_has_the_nearest_one_beside_it_however_deep_it_stands(path: Path_, meant: str) -> None:
     found = [fault for fault in faults(changed(path, "x")) if fault.message.startswith("unknown key")]
     assert [fault.hint for fault in found] == [f'did you mean "{meant}"?']
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "where", "meant"),
+    [
+        (("roles", "operator", 0), "finanse", "roles.operator[0]", "finance"),
+        (("roles", "auditor", 0), "wong@acme.example", "roles.auditor[0]", "wang@acme.example"),
+        (("sign_in", "okta", "subjects"), {"wong@acme.example": "s"}, "sign_in.okta.subjects.wong@acme.example",
+         "wang@acme.example"),
+        (("groups", "kept", "channel"), "pay-slak", "groups.kept.channel", "pay-slack"),
+        (("groups", "finance", 0), "wong@acme.example", "groups.finance[0]", "wang@acme.example"),
+        (("channels", "pay-slack", "type"), "slak", "channels.pay-slack.type", "slack"),
+    ],
+)  # fmt: skip
+def test_a_name_that_leads_nowhere_has_the_nearest_one_beside_it(
+    path: Path_, value: Any, where: str, meant: str
+) -> None:
+    found = {fault.path: fault.hint for fault in faults(changed(path, value))}
+    assert found[where] == f'did you mean "{meant}"?'

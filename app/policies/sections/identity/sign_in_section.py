@@ -12,6 +12,7 @@ from app.policies.marks.entries import section
 from app.policies.marks.value_words import not_a_mapping
 from app.policies.models.sign_in_models import SignInEntry
 from app.policies.sections.channel_section import read_settings
+from app.policies.sections.people_section import near_person
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +64,7 @@ def _read(marked: MarkedYaml, path: Path, name: str, entry: SignInEntry, directo
             marked.report((*path, "issuer"), f"{host}: {refused}")
     for person in entry.subjects:
         if directory.find(person) is None:
-            marked.report((*path, "subjects", person), f"{person} is not under people")
+            marked.report((*path, "subjects", person), f"{person} is not under people", near_person(person, directory))
     if len(set(entry.subjects.values())) < len(entry.subjects):
         marked.report((*path, "subjects"), "two people cannot have the same subject")
     return Provider(
