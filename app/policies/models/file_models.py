@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 
 from app.domain.people.assurance import Assurance
 from app.domain.request.request import Risk
+from app.domain.text.addresses import why_no_url
 from app.policies.marks.name_words import (
     ACCOUNT,
     DOMAIN,
@@ -33,7 +34,7 @@ _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])(:(?P<port>[0-9]{1,5}))?"
     r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,63}){0,8}/?"
 )
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_ODD_PATH = "has a path of other than letters, digits and ._~- between single slashes"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST_HOOK = 24 * 3600.0
 SHORTEST = timedelta(seconds=10)
@@ -100,13 +101,10 @@ def parse_day(value: object) -> date:
 
 def parse_url(value: object) -> str:
     """Take the address at which people reach the gateway: https, or http on this machine. Raises ValueError."""
-    match = _URL.fullmatch(value) if isinstance(value, str) else None
+    why = why_no_url(value) if isinstance(value, str) else "is no text"
+    match = _URL.fullmatch(value) if isinstance(value, str) and why is None else None
     if match is None:
-        raise ValueError("must be an address such as https://assent.example.com, without a query")
-    if match["scheme"] == "http" and match["host"] not in _LOOPBACK:
-        raise ValueError("must be https: http is for this machine only")
-    if int(match["port"] or 1) not in range(1, 65_536):
-        raise ValueError(f"there is no port {match['port']}")
+        raise ValueError(f"must be an address such as https://assent.example.com, and this one {why or _ODD_PATH}")
     return match[0].rstrip("/")
 
 
@@ -154,8 +152,6 @@ Titles = Annotated[
 Labels = Annotated[
     Annotated[Label, Tag("[text]")] | Annotated[dict[Literal["en", "zh"], Label], Tag("[languages]")], _ByLanguage
 ]
-
-
 _ByShape = Discriminator(lambda value: "[list]" if isinstance(value, list) else "[word]")
 Members = Annotated[
     Annotated[list[str], Tag("[list]")] | Annotated[Literal["verified"], Tag("[word]")],
@@ -163,8 +159,6 @@ Members = Annotated[
     BeforeValidator(parse_members),
 ]
 Domain = Annotated[str, Field(pattern=DOMAIN)]
-
-
 Reasons = Annotated[
     Annotated[Reason, Tag("[text]")]
     | Annotated[dict[Literal["en", "zh"], Reason], Field(min_length=1), Tag("[languages]")],
