@@ -104,7 +104,7 @@ def test_a_host_is_a_name_or_an_address(monkeypatch: pytest.MonkeyPatch, host: s
 def test_a_variable_that_is_nearly_a_setting_is_told_and_no_other(tmp_path: Path) -> None:
     file = tmp_path / "assent.yaml"
     file.write_text('org: acme\ndefault: deny\nchannels: {a: {type: slack, bot_token: "${ASSENT_SECRETS}"}}\n')
-    environ = dict.fromkeys(
+    environ: dict[str, str] = dict.fromkeys(
         (
             "ASSENT_LOG_FORMATT",
             "ASSENT_SECRETS",

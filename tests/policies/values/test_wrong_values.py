@@ -101,7 +101,7 @@ def places(value: Any, path: Path_ = ()) -> Iterator[Path_]:
 def changed(path: Path_, value: Any) -> Any:
     """Return the file with another value in one place. The sections that it has nothing to do with are left out."""
     needed = {"org", "default", "url", "people", "groups", "channels", "tools", "agents", path[0]}
-    whole = copy.deepcopy({key: part for key, part in WHOLE.items() if key in needed} | {"default": "deny"})
+    whole: Any = copy.deepcopy({key: part for key, part in WHOLE.items() if key in needed} | {"default": "deny"})
     at = whole
     for step in path[:-1]:
         at = at[step]
