@@ -61,7 +61,7 @@ def read_session(
     listed = _named(marked, path, tools, around)
     paying = [tool for tool in listed if tool.payment is not None]
     if paying and entry.each is None:
-        marked.report(path, '"each" is missing: the rule is about payments')
+        marked.report(path, '"each" is missing: the rule is about payments', "add each: {CNY: 2000}")
     if not paying and entry.each is not None:
         marked.report((*path, "each"), 'means nothing: no tool of the rule has a "payment"')
     for index, dotted in enumerate(entry.differ):
@@ -118,7 +118,7 @@ def _refuse_loose(marked: MarkedYaml, path: Path, entry: StandingEntry, listed: 
             marked.report((*path, "same"), why, f'add "{payee}"')
     for key in ("each", "total"):
         if getattr(entry, key) is None:
-            marked.report(path, f'"{key}" is missing: the rule is about payments')
+            marked.report(path, f'"{key}" is missing: the rule is about payments', f"add {key}: {{CNY: 2000}}")
     refuse_disproportion(marked, path, entry.each or {}, entry.total or {})
 
 

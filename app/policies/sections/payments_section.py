@@ -102,7 +102,8 @@ def _budget(
     for index, pattern in enumerate(tools):
         _refuse_uncounted(marked, (*path, "tools", index), pattern, around)
     if not tools and not any(tool.payment for tool in around.tools.values()):
-        marked.report(path, 'counts nothing: no tool has a "payment"')
+        mend = "add to a tool: payment: {amount: …, currency: …, payee: …}"
+        marked.report(path, 'counts nothing: no tool has a "payment"', mend)
     return Budget(
         id=entry.id,
         per=entry.per,
@@ -119,4 +120,5 @@ def _refuse_uncounted(marked: MarkedYaml, path: Path, pattern: NamePattern, arou
         hint = near(pattern.text, around.tools, what="tools")
         marked.report(path, f'unknown tool "{pattern.text}"', hint)
     elif not any(tool.payment for tool in around.named([pattern])):
-        marked.report(path, f'counts nothing: "{pattern.text}" has no "payment"')
+        why = f'counts nothing: "{pattern.text}" has no "payment"'
+        marked.report(path, why, "add to the tool: payment: {amount: …, currency: …, payee: …}")

@@ -141,7 +141,7 @@ def _spec_says(kind: str, channel_types: Mapping[str, Spec]) -> _Says:
 
 def _person(marked: MarkedYaml, path: Path, email: str, raw: JsonValue, kinds: Collection[str]) -> Person:
     if not _EMAIL.fullmatch(email):
-        marked.report(path, "a person's key is an e-mail address")
+        marked.report(path, "a person's key is an e-mail address", "such as wang@acme.example")
     elif unicodedata.normalize("NFKC", email) != email:
         marked.report(path, "is written with characters that only look like plain ones")
     own = tuple(key_names(PersonEntry))
@@ -199,7 +199,8 @@ def _manager(marked: MarkedYaml, path: Path, person: Person, people: Mapping[str
 
 def _group(marked: MarkedYaml, path: Path, raw: JsonValue, listed: Directory) -> frozenset[str]:
     if not isinstance(raw, list):
-        marked.report(path, "must be a list of e-mails" if raw is not None else "has no members")
+        said = "must be a list of e-mails" if raw is not None else "has no members"
+        marked.report(path, said, "write [wang@acme.example, chen@acme.example]")
         return frozenset()
     if not raw:
         marked.report(path, "has no members")

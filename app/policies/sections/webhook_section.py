@@ -10,6 +10,7 @@ from app.domain.text.addresses import why_no_url, why_not_there
 from app.domain.trail.audit import Kind
 from app.domain.trail.webhooks import BadSecretError, Webhook, covers, read_secret
 from app.policies.marks.entries import section
+from app.policies.marks.faults import near
 from app.policies.marks.value_words import not_a_mapping
 from app.policies.models.file_models import WebhookEntry
 from app.policies.sections.channel_section import read_settings
@@ -50,7 +51,7 @@ def read_webhooks(marked: MarkedYaml, *, environ: Mapping[str, str]) -> tuple[We
 def _read(marked: MarkedYaml, path: Path, name: str, entry: WebhookEntry) -> Webhook:
     for at, pattern in enumerate(entry.kinds):
         if not any(covers(pattern, kind.value) for kind in Kind):
-            marked.report((*path, "kinds", at), f'"{pattern}" is no kind of event', "see docs/trail.md")
+            marked.report((*path, "kinds", at), f'"{pattern}" is no kind of event', _kind_near(pattern))
     host = _host(marked, (*path, "url"), entry)
     secrets = [_secret(marked, (*path, "secret"), entry.secret)]
     if entry.secret_old is not None:
@@ -59,6 +60,11 @@ def _read(marked: MarkedYaml, path: Path, name: str, entry: WebhookEntry) -> Web
             marked.report((*path, "secret_old"), "is secret: it is the one from before; else leave it out")
     kinds = tuple(entry.kinds)
     return Webhook(name=name, url=entry.url, host=host, secrets=tuple(secrets), kinds=kinds, private=entry.private)
+
+
+def _kind_near(pattern: str) -> str:
+    meant = near(pattern, [kind.value for kind in Kind])
+    return meant if meant and meant.startswith("did you mean") else 'docs/trail.md has them; "request.*" is a family'
 
 
 def _secret(marked: MarkedYaml, path: Path, given: SecretStr) -> bytes:

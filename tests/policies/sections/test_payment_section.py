@@ -234,7 +234,8 @@ default: deny
 tools: {plain: {}}
 payments: {budgets: [{id: day, per: org, within: 1d, count: 1}]}
 """
-    assert faults(nothing) == ['4: payments.budgets[0]: counts nothing: no tool has a "payment"']
+    mend = "add to a tool: payment: {amount: …, currency: …, payee: …}"
+    assert faults(nothing) == [f'4: payments.budgets[0]: counts nothing: no tool has a "payment"; {mend}']
 
 
 def test_an_open_schema_may_have_more_than_it_names() -> None:

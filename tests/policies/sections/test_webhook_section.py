@@ -78,7 +78,7 @@ def test_a_private_address_needs_the_word_and_this_machine_its_name() -> None:
     ("change", "told"),
     [
         ({"kinds": []}, "webhooks.siem.kinds"),
-        ({"kinds": ["request.aproved"]}, "is no kind of event; see docs/trail.md"),
+        ({"kinds": ["request.aproved"]}, 'is no kind of event; did you mean "request.approved"?'),
         ({"kinds": ["request"]}, "is no kind of event"),
         ({"kinds": None}, "webhooks.siem.kinds"),
         ({"secret": "${WEAK}"}, "openssl rand -base64 32"),
