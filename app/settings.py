@@ -151,8 +151,9 @@ class Settings(BaseSettings):
 
     @field_validator("backup_url")
     @classmethod
-    def _of_postgres(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and not (is_postgres(value.get_secret_value()) and is_readable(value.get_secret_value())):
+    def _known_backup(cls, value: SecretStr | None) -> SecretStr | None:
+        url = value.get_secret_value() if value is not None else "sqlite:///"  # of which a backup asks for no address
+        if not url.startswith("sqlite:///") and not (is_postgres(url) and is_readable(url)):
             raise ValueError(
                 "is postgresql://ROLE:PASSWORD@HOST/DATABASE; in the password, write / @ : # ? as %2F %40 …"
             )

@@ -81,7 +81,7 @@ def test_no_setting_is_told_in_the_words_of_a_library(monkeypatch: pytest.Monkey
         ("operations_token", "  ", "is empty: say what it is, or leave it out"),
         (
             "backup_url",
-            "sqlite:///x",
+            "mysql://x",
             "is postgresql://ROLE:PASSWORD@HOST/DATABASE; in the password, write / @ : # ? as %2F %40 …",
         ),
     ],
