@@ -172,7 +172,7 @@ class _Server(Server):
             if c.channels.all():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(c.confirm_accounts.all_asked.wait(), _ANSWERS_WITHIN)
-            troubles = dict.fromkeys(c.channels.all(), NOT_YET) | c.confirm_accounts.troubles
+            troubles = dict.fromkeys(c.channels.all(), NOT_YET) | c.confirm_accounts.troubles | c.configuration.unbuilt
             look = AtStart(store=c.store, book=c.book)
             found = [
                 await look(

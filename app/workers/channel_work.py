@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.domain.errors import AssentError
-from app.ports import ListeningChannel
+from app.ports import ChannelRefusedError, ChannelUnavailableError, ListeningChannel
 from app.storage.cards.outbox import list_neglected
 from app.storage.engine.transaction import EVERY_ORG
 from app.workers.outbox_worker import OutboxWorker
@@ -69,7 +69,10 @@ class ChannelWork:
         worker = self._worker(org, name)
 
         async def carry() -> None:
-            await channel.warm_up()
+            try:
+                await channel.warm_up()
+            except (ChannelUnavailableError, ChannelRefusedError) as error:  # then its first card waits for it
+                log.error("channel.cold", channel=name, why=error.why, mend="assent doctor")  # noqa: TRY400 - no defect of ours
             # Who is who is asked beside the cards: a long list, or a platform that lets us wait, holds no card up.
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._confirm(org, channel))

@@ -15,7 +15,9 @@ import structlog
 
 from app.domain.errors import AssentError
 from app.domain.trail.audit import Kind, Record
+from app.guard.building import ChannelUnbuiltError, build_channel, mend_of
 from app.policies.marks.faults import told_lines
+from app.ports import ChannelRefusedError, ChannelUnavailableError
 from app.storage.trail.policy_versions import remember_policy
 from app.usecases.permits.session_approval import EndSessionApprovals
 
@@ -70,6 +72,8 @@ class Configuration:
         self._renew_access = renew_access
         self._hide_secrets = hide_secrets
         self._built: dict[tuple[str, str], tuple[object, Channel]] = {}
+        self.unbuilt: dict[tuple[str, str], str] = {}
+        """The files' channels that could not be built, and why: no card goes there, and a call for one is refused."""
         self._in_use = False  # whether the configuration in force has been taken into use to the end
 
     async def use(self) -> None:
@@ -78,6 +82,7 @@ class Configuration:
         await asyncio.to_thread(self._hooks.prepare)  # it imports what the files name
         self._hide_secrets()
         wanted: dict[tuple[str, str], tuple[object, Channel]] = {}
+        self.unbuilt = {}
         for org in self._book.orgs():
             loaded = self._book.current(org)
             await self._seal_standing(org)
@@ -85,8 +90,10 @@ class Configuration:
             await self.end_session_approvals.with_file(org)
             for name, settings in loaded.channel_settings.items():
                 known = self._built.get((org, name))
-                kept = known is not None and known[0] == settings
-                wanted[org, name] = known if kept and known else (settings, self._build(loaded, org, name))
+                if known is not None and known[0] == settings:
+                    wanted[org, name] = known
+                elif (channel := self._build(loaded, org, name)) is not None:
+                    wanted[org, name] = (settings, channel)
         # Everything that may fail is behind us: from here on the new channels serve, then the old ones go.
         dropped = {key: built for key, built in self._built.items() if wanted.get(key) is not built}
         self._built = wanted
@@ -119,12 +126,17 @@ class Configuration:
 
     async def close(self) -> None:
         """Close the channels; what they had in hand has ended."""
-        for _, channel in self._built.values():
-            await channel.close()
+        await asyncio.gather(*(channel.close() for _, channel in self._built.values()))
 
-    def _build(self, loaded: LoadedPolicy, org: str, name: str) -> Channel:
-        channel = self._platforms[loaded.kind_of(name)].build(name, loaded.channel_settings[name])
-        self._renew_access.serve(org, channel)
+    def _build(self, loaded: LoadedPolicy, org: str, name: str) -> Channel | None:
+        """Build a channel; None: its package fails at it. That keeps no other channel from its people."""
+        try:
+            channel = build_channel(self._platforms, loaded.kind_of(name), name, loaded.channel_settings[name])
+            self._renew_access.serve(org, channel)
+        except (ChannelUnbuiltError, ChannelUnavailableError, ChannelRefusedError) as error:
+            self.unbuilt[org, name] = error.why
+            log.error("channel.unbuilt", channel=name, why=error.why, mend=mend_of(error))  # noqa: TRY400 - its place is in `why`
+            return None
         return channel
 
     async def _know_groups(self) -> None:

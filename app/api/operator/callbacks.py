@@ -43,10 +43,6 @@ def callbacks_router(c: Services) -> Router:
             c.telemetry.callbacks_rejected.labels(channel=name).inc()
             log.warning("callback.rejected", channel=name, why=error.why)
             raise UnauthenticatedError from None
-        except Exception:  # anything: it is somebody else's package, and nobody has proved who they are yet
-            c.telemetry.callbacks_rejected.labels(channel=name).inc()
-            log.exception("callback.unreadable", channel=name)
-            raise UnauthenticatedError from None
         c.contact.heard[name] = began
         if isinstance(inbound, Challenge):
             return _render(inbound.answer)

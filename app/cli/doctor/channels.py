@@ -14,6 +14,8 @@ from app.cli.doctor.members import look_at_members
 from app.clock import SystemClock
 from app.domain.errors import AssentError
 from app.domain.identity.seals import Seals
+from app.guard.building import ChannelUnbuiltError, build_channel
+from app.guard.calls import ChannelFaultyError, ChannelHangsError
 from app.identifiers import RandomIds
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.storage.make_store import dialect_for, make_store
@@ -33,13 +35,8 @@ if TYPE_CHECKING:
 async def look_at_channels(book: PolicyBook, settings: Settings, active: dict[str, set[str] | None]) -> list[Finding]:
     """Look at every channel of every org. `active` gets who of each org has an account; None where one did not say."""
     found: list[Finding] = []
-    platforms = registry.platforms()
-    channels = [
-        (org, platforms[book.current(org).kind_of(name)].build(name, given))
-        for org in book.orgs()
-        for name, given in book.current(org).channel_settings.items()
-    ]
     active |= {org: set[str]() for org in book.orgs()}
+    channels = _build(book, active, found)
     async with _access(settings) as access:
         for org, channel in channels:
             try:
@@ -51,6 +48,22 @@ async def look_at_channels(book: PolicyBook, settings: Settings, active: dict[st
             finally:
                 await channel.close()
     return found
+
+
+def _build(book: PolicyBook, active: dict[str, set[str] | None], found: list[Finding]) -> list[tuple[str, Channel]]:
+    """Build every channel; one that cannot be built is a finding, and its people are not known."""
+    platforms = registry.platforms()
+    channels: list[tuple[str, Channel]] = []
+    for org in book.orgs():
+        loaded = book.current(org)
+        for name, given in loaded.channel_settings.items():
+            try:
+                channels.append((org, build_channel(platforms, loaded.kind_of(name), name, given)))
+            except ChannelUnbuiltError as error:
+                active[org] = None
+                what = f"{name}: it cannot be built: {error.why}"
+                found.append(Finding(severity=Severity.ERROR, what=what, mend=error.mend))
+    return channels
 
 
 def _interrupted(channel: str, error: Exception, found: list[Finding]) -> list[Finding]:
@@ -106,11 +119,12 @@ async def _one(
     found += [replace(finding, what=f"{channel.name}: {finding.what}") for finding in await channel.examine()]
     found += await _renewals(channel, access)
     active: dict[str, Account] = {}
-    found += await _people(book, org, channel, active)
+    unsure: list[str] = []
+    found += await _people(book, org, channel, active, unsure)
     directory = book.current(org).policy.directory
     found += await look_at_managers(directory, channel, active)
     found += await look_at_members(directory, channel, active)
-    return set(active)
+    return None if unsure else set(active)
 
 
 async def _renewals(channel: Channel, access: RenewAccess | None) -> list[Finding]:
@@ -127,13 +141,27 @@ async def _renewals(channel: Channel, access: RenewAccess | None) -> list[Findin
 
 
 async def _people(
-    book: PolicyBook, org: str, channel: Channel, active: dict[str, Account] | None = None
+    book: PolicyBook,
+    org: str,
+    channel: Channel,
+    active: dict[str, Account] | None = None,
+    unsure: list[str] | None = None,
 ) -> list[Finding]:
-    """Everyone who may be asked must be someone the platform knows; those who are, are added to `active`."""
+    """Everyone who may be asked must be someone the platform knows; those who are, are added to `active`.
+
+    Over whom the channel's package fails is added to `unsure`: the others are asked about all the same.
+    """
     found: list[Finding] = []
+    faults: dict[str, list[str]] = {}
     withheld: dict[str, int] = {}
     for person in book.current(org).policy.directory.people.values():
-        account = await channel.look_up(email=person.email, account_id=person.accounts.get(channel.kind, ""))
+        try:
+            account = await channel.look_up(email=person.email, account_id=person.accounts.get(channel.kind, ""))
+        except ChannelHangsError:
+            raise  # and would for each of them
+        except ChannelFaultyError as error:
+            faults.setdefault(error.why, []).append(person.email)
+            continue
         if account is not None and account.status is AccountStatus.UNKNOWN:
             withheld[account.withheld] = withheld.get(account.withheld, 0) + 1
         elif account is None or account.status is not AccountStatus.ACTIVE:
@@ -143,6 +171,12 @@ async def _people(
             found.append(Finding(severity=Severity.WARNING, what=what, mend=mend))
         elif active is not None:
             active[person.email] = account
+    for why, people in faults.items():
+        who = people[0] if len(people) == 1 else f"{people[0]} and {len(people) - 1} more"
+        what = f"{channel.name}: {who} cannot be looked up, and so cannot decide here: {why}"
+        found.append(Finding(severity=Severity.ERROR, what=what, mend="mend or upgrade the channel's package"))
+    if unsure is not None:
+        unsure += [each for people in faults.values() for each in people]
     found += [
         Finding(
             severity=Severity.ERROR,

@@ -43,6 +43,7 @@ def try_channel(
 
 async def _test(config: Path, org: str | None, name: str, wait: int) -> None:
     from app.cli.beside_database import beside_gateway, read_settings, seals_of
+    from app.guard.building import ChannelUnbuiltError, build_channel
     from app.usecases.asking.trial_card import TrialCard
     from channels import registry
 
@@ -52,7 +53,11 @@ async def _test(config: Path, org: str | None, name: str, wait: int) -> None:
         if name not in given:
             typer.echo(f"there is no channel {name}: the file has {', '.join(given) or 'none'}", err=True)
             raise typer.Exit(code=2)
-        channel = registry.platforms()[at.loaded.kind_of(name)].build(name, given[name])
+        try:
+            channel = build_channel(registry.platforms(), at.loaded.kind_of(name), name, given[name])
+        except ChannelUnbuiltError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(code=1) from None
         try:
             trial = TrialCard(store=at.store, seals=seals_of(read_settings()))
             good = await follow(trial, policy, channel, wait=wait, say=typer.echo)

@@ -26,6 +26,7 @@ from app.domain.errors import AssentError
 from app.domain.request.redact import unquoted
 from app.domain.request.request import DeliveryStatus
 from app.failpoints import failpoint
+from app.guard.calls import ChannelFaultyError, ChannelHangsError
 from app.ports import ChannelRefusedError, ChannelUnavailableError, ContentRefusedError, EditClosedError, Post
 from app.storage.cards import deliveries
 from app.storage.cards.outbox import Errand, OutboxRow, enqueue, settle
@@ -136,16 +137,17 @@ class Deliver:
             await self._content_refused(row, channel, plan, error.why)
         except ChannelRefusedError as error:
             await self._refused(row, plan, error.why)
+        except ChannelHangsError as error:
+            await self._unavailable(row, plan, error)
+        except ChannelFaultyError as error:
+            await self._crashed(row, plan, error)
         except ChannelUnavailableError as error:
             await self._unavailable(row, plan, error)
         except AssentError:
             raise  # the store is away: the lease runs out, and the row is taken up again
         except Exception as error:
-            # A defect in an adapter must not keep a request waiting for ever: it is tried again, and then given up.
             log.exception("delivery.crashed", channel=row.channel, delivery=row.delivery_id)
-            if await self._write(row, lambda tx: _set_free(tx, row, plan)):
-                return  # it may be what they are together
-            await self._unavailable(row, plan, ChannelUnavailableError(type(error).__name__, ambiguous=True))
+            await self._crashed(row, plan, ChannelUnavailableError(type(error).__name__, ambiguous=True))
 
     async def _act(self, row: OutboxRow, channel: Channel, plan: _Plan) -> None:
         try:
@@ -269,6 +271,12 @@ class Deliver:
             log.warning("delivery.postponed", channel=row.channel, delivery=row.delivery_id, why=error.why)
         else:
             await self._given_up(row, f"gave up: {error.why}")
+
+    async def _crashed(self, row: OutboxRow, plan: _Plan, error: ChannelUnavailableError) -> None:
+        """Try it again, and then give it up: a defect, also one of an adapter, keeps no request waiting for ever."""
+        if await self._write(row, lambda tx: _set_free(tx, row, plan)):
+            return  # it may be what they are together
+        await self._unavailable(row, plan, error)
 
     async def _refused(self, row: OutboxRow, plan: _Plan, why: str) -> None:
         if await self._write(row, lambda tx: _set_free(tx, row, plan)):

@@ -71,11 +71,11 @@ class AnswerClick:
         except TimeoutError:
             log.warning("click.late", channel=channel.name)
             self._later(_tell_late(channel, click, outcome))
-            return _rendered(channel, click, _say(channel, "click.late"))
+            return channel.answer(click, _say(channel, "click.late"))
         if told is None:
             return HttpAnswer()
         self._later(_tell(channel, click, told))
-        return _rendered(channel, click, told)
+        return channel.answer(click, told)
 
     async def _click(self, org: str, channel: Channel, click: Click) -> ClickOutcome | None:
         """Carry a click out and return what is said of it; None: a form is open now, which says everything."""
@@ -97,15 +97,6 @@ class AnswerClick:
             log.warning("form.unopened", channel=channel.name, why=error.why)
             return _say(channel, "click.retry")
         return None
-
-
-def _rendered(channel: Channel, click: Click, told: ClickOutcome) -> HttpAnswer:
-    """Return the platform's answer. A channel that fails at it takes nothing back: what was recorded is told beside."""
-    try:
-        return channel.answer(click, told)
-    except Exception:  # anything: it is somebody else's package
-        log.exception("click.unanswered", channel=channel.name)
-        return HttpAnswer()
 
 
 async def _into(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from app.domain.card.card_for import instant_text
-from app.domain.card.form import Field, Form
+from app.domain.card.form import MOST, Field, Form
 from app.domain.card.typed import TYPED, typed_field
 from app.domain.identity.seals import BadTokenError, parse_token
 from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
@@ -93,10 +93,9 @@ class Receive:
         typing = verdict is Verdict.APPROVE and known.request.assurance is Assurance.L2
         if click.wants_form:
             return _before_form(tx, known, verdict)
-        if verdict is Verdict.DENY and is_blank(click.reason or ""):
-            return Received(outcome=refusal(channel, "reason_needed", ClickResult.RETRY))
-        if typing and not click.fields.get(TYPED, "").strip():
-            return Received(outcome=refusal(channel, "type_needed", ClickResult.RETRY))
+        unfit = _unfit(channel, click, verdict, typing=typing)
+        if unfit is not None:
+            return Received(outcome=unfit)
         if seen_before(tx, channel.name, click.event_key):
             return Received(outcome=_again(known, typing=typing))
         evidence = known.evidence
@@ -116,6 +115,17 @@ class Receive:
             evidence=evidence,
         )
         return Received(outcome=known.pressed.answer(decided))
+
+
+def _unfit(channel: Channel, click: Click, verdict: Verdict, *, typing: bool) -> ClickOutcome | None:
+    """Say what is missing of what was filled in, or too long, whatever the platform's own form let through."""
+    if verdict is Verdict.DENY and is_blank(click.reason or ""):
+        return refusal(channel, "reason_needed", ClickResult.RETRY)
+    if len(click.reason or "") > MOST:
+        return ClickOutcome(result=ClickResult.RETRY, sentence=say(channel.language, "click.too_long", most=MOST))
+    if typing and not click.fields.get(TYPED, "").strip():
+        return refusal(channel, "type_needed", ClickResult.RETRY)
+    return None
 
 
 def _is_asked(known: Recognised) -> bool:

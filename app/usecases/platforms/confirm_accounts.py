@@ -6,18 +6,21 @@ says nothing of how an account stands: half an answer neither bars everybody nor
 
 Those who are asked now come first, then those of whom nothing was heard for longest: where a platform allows few calls
 a minute, a list that takes several rounds still gets all the way round. A platform that says when to come back is asked
-nothing more in between; whoever is still to be confirmed by then is, in this round, as long as it has patience.
+nothing more in between; whoever is still to be confirmed by then is, in this round, as long as it has patience. A
+package that fails over somebody is asked about the others, and in the rounds to come about those first.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import structlog
 
+from app.guard.calls import ChannelFaultyError, ChannelHangsError
+from app.guard.guard import BOUNDS
 from app.ports import AccountStatus, BatchChannel, ChannelRefusedError, ChannelUnavailableError
 from app.storage.cards.accounts import list_of_channel, put_account
 from app.usecases.platforms.asked_now import people_asked_now
@@ -41,6 +44,7 @@ _AT_ONCE = 50
 _PATIENCE = 240.0
 """Seconds that one round waits for a platform, in all. The next round goes on where this one ended."""
 
+_NOBODY: frozenset[str] = frozenset()
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _FAILED = (ChannelUnavailableError, ChannelRefusedError)
 
@@ -52,6 +56,7 @@ class _Round:
     confirmed: int = 0
     waited: float = 0.0
     failed: str = ""  # why somebody could not be asked about
+    faulty: set[str] = field(default_factory=set[str])  # over whom the package failed
     withheld: tuple[str, ...] = ()  # of whom the platform did not say how they stand, each with what is missing
 
 
@@ -73,6 +78,7 @@ class ConfirmAccounts:
         self._sleep = sleep
         self.troubles: dict[tuple[str, str], str] = {}  # of channels that were asked: why not about everybody, or ""
         self.all_asked = asyncio.Event()
+        self._last: dict[tuple[str, str], frozenset[str]] = {}  # over whom a package failed when last asked
 
     async def __call__(self) -> int:
         """Ask every channel about everyone who may be asked; return how many accounts were confirmed."""
@@ -82,7 +88,7 @@ class ConfirmAccounts:
     async def channel(self, org: str, channel: Channel) -> int:
         """Ask one channel."""
         people = self._book.current(org).policy.directory.people
-        at = _Round()
+        at = _Round(faulty=set(self._last.get((org, channel.name), _NOBODY)))
         for group in _groups(await self._in_order(org, channel), channel):
             if not await self._ask(org, channel, group, at):
                 break
@@ -90,6 +96,7 @@ class ConfirmAccounts:
             why = at.withheld[0]
             log.error("account.unknown", channel=channel.name, people=len(at.withheld), why=why, mend="assent doctor")
         await self._store.write(_drop_strangers(channel.name, set(people)), org=org)
+        self._last[org, channel.name] = frozenset(at.faulty)
         self.troubles[org, channel.name] = at.failed
         if self.troubles.keys() >= self._channels.all().keys():
             self.all_asked.set()
@@ -105,13 +112,18 @@ class ConfirmAccounts:
 
         asked, heard = await self._store.read(read, org=org, long=True)
         people = [each for each in policy.directory.people.values() if not each.joined]  # these `know_members` knows
-        return sorted(people, key=lambda each: (each.email not in asked, heard.get(each.email, _NEVER)))
+        last = self._last.get((org, channel.name), _NOBODY)
+        return sorted(
+            people, key=lambda each: (each.email in last, each.email not in asked, heard.get(each.email, _NEVER))
+        )
 
     async def _ask(self, org: str, channel: Channel, group: Sequence[Person], at: _Round) -> bool:
         """Ask about a few people, waiting as the platform wishes. False: not now, and the rest not either."""
         while True:
             try:
                 accounts = await _look_up(channel, group)
+            except ChannelFaultyError as error:
+                return await self._faulty(org, channel, group, at, error)
             except _FAILED as error:
                 at.failed = error.why
                 wish = error.retry_after if isinstance(error, ChannelUnavailableError) else None
@@ -125,11 +137,28 @@ class ConfirmAccounts:
                 await self._sleep(wish.total_seconds())
                 continue
             for person in group:
+                at.faulty.discard(person.email)
                 account = accounts[person.email]
                 await self._store.write(_remember(channel.name, person, account), org=org)
                 at.confirmed += account is not None and account.status is not AccountStatus.UNKNOWN
                 at.withheld += (account.withheld,) if account is not None and account.withheld else ()
             return True
+
+    async def _faulty(
+        self, org: str, channel: Channel, group: Sequence[Person], at: _Round, error: ChannelFaultyError
+    ) -> bool:
+        """Go on after the package failed: of several, it may be over one. False: it hangs, and no patience is left."""
+        at.failed = error.why
+        hangs = isinstance(error, ChannelHangsError)
+        if len(group) > 1 and not hangs:
+            for person in group:
+                if not await self._ask(org, channel, [person], at):
+                    return False
+            return True
+        at.waited += BOUNDS["look_up"] if hangs else 0.0
+        at.faulty.update(person.email for person in group)
+        _not_confirmed(channel, group, error.why)
+        return at.waited <= _PATIENCE
 
 
 async def _look_up(channel: Channel, group: Sequence[Person]) -> Mapping[str, Account | None]:

@@ -8,12 +8,14 @@ may not be asked, is not guessed about: `assent doctor` names the scope.
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from msgspec import Struct
 
+from app.abilities.askable import AskableChannel
 from app.domain.request.request import DeliveryStatus
 from app.domain.trail.audit import Kind, Record
 from app.ports import ChannelRefusedError, ChannelUnavailableError
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
     from app.domain.request.request import ConfirmationRequest
     from app.policies.file.policy_book import PolicyBook
-    from app.ports import Channel, MessageRef
+    from app.ports import Channel
     from app.storage.cards.deliveries import Delivery
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
@@ -44,18 +46,6 @@ EVERY: Final = timedelta(seconds=10)
 WHY: Final = "the platform took the card twice, and shows neither"
 _MOST: Final = 40
 """Cards of one channel that one round asks for; the next one takes the rest."""
-
-
-@runtime_checkable
-class AskableChannel(Protocol):
-    """A channel whose platform can be asked whether it shows a message."""
-
-    async def list_missing(self, refs: tuple[MessageRef, ...], /) -> frozenset[str]:
-        """Return the ids of those messages, all of one chat, that are surely not there, or not any more.
-
-        Raises ChannelUnavailableError, or ChannelRefusedError where it may not be asked (a scope is missing).
-        """
-        ...
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
@@ -76,10 +66,13 @@ class WatchCards:
         self._ways = NextWays(book=book, channels=channels)
 
     async def __call__(self) -> None:
-        """Do one round over all channels that can be asked."""
-        for (org, _), channel in list(self._channels.all().items()):
-            if isinstance(channel, AskableChannel):
-                await self._look(org, channel, channel)
+        """Do one round over all channels that can be asked, beside each other: one that is slow holds up no other."""
+        rounds = (
+            self._look(org, channel, channel)
+            for (org, _), channel in self._channels.all().items()
+            if isinstance(channel, AskableChannel)
+        )
+        await asyncio.gather(*rounds)
 
     async def _look(self, org: str, channel: Channel, askable: AskableChannel) -> None:
         unseen = await self._store.read(lambda tx: list_unseen(tx, channel.name, tx.now(), most=_MOST), org=org)

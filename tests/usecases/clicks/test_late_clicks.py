@@ -55,12 +55,13 @@ async def test_a_channel_that_fails_to_say_it_takes_nothing_back(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = await gateway.ask()
-    clicks, channel = gateway.container.clicks, gateway.container.channels.get("acme", "chat")
+    clicks = gateway.container.clicks
+    channel: Any = gateway.container.channels.get("acme", "chat")
 
     def broken(*_: object) -> None:
         raise KeyError("of somebody else's package")
 
-    monkeypatch.setattr(channel, "answer", broken)
+    monkeypatch.setattr(channel.of, "answer", broken)
     answer = await clicks("acme", channel, gateway.platform.press(gateway.card(request), "U_ALICE", "approve"))
     assert (answer.status, answer.body) == (200, None)
     assert (await gateway.read(request))["state"] == "approved"
@@ -72,12 +73,12 @@ async def test_a_channel_that_fails_to_say_it_takes_nothing_back(
 async def test_a_callback_that_a_channel_cannot_read_is_nobodys(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    channel = gateway.container.channels.get("acme", "chat")
+    channel: Any = gateway.container.channels.get("acme", "chat")
 
     def broken(*_: object, **__: object) -> None:
         raise TypeError("comparing strings with non-ASCII characters is not supported")
 
-    monkeypatch.setattr(channel, "read", broken)
+    monkeypatch.setattr(channel.of, "read", broken)
     said = await gateway.http.post("/v1/channels/chat/callback", content=b"{}")
     assert (said.status_code, said.json()["code"]) == (401, "unauthenticated")
     assert "non-ASCII" not in said.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -93,7 +93,7 @@ async def test_a_platform_that_wishes_us_to_wait_is_asked_nothing_in_between_and
 ) -> None:
     slept: list[float] = []
     asked: list[str] = []
-    channel = gateway.container.channels.get("acme", "chat")
+    channel: Any = gateway.container.channels.get("acme", "chat")
 
     class Strict(MemoryChannel):
         """Lets two people through, then says when to come back."""
@@ -110,7 +110,7 @@ async def test_a_platform_that_wishes_us_to_wait_is_asked_nothing_in_between_and
         slept.append(seconds)
 
     strict = object.__new__(Strict)
-    strict.__dict__.update(vars(channel))
+    strict.__dict__.update(vars(channel.of))
     container = gateway.container
     confirm = ConfirmAccounts(store=container.store, book=container.book, channels=container.channels, sleep=sleep)
     everybody = container.book.current("acme").policy.directory.people
@@ -148,6 +148,7 @@ async def test_a_hundred_and_twenty_people_are_three_calls_where_a_platform_take
     await asyncio.to_thread(acme.write_text, text.replace("people:\n", f"people:\n{people}"))
     await gateway.container.configuration.use_if_changed()
     batching = object.__new__(Batching)
-    batching.__dict__.update(vars(gateway.container.channels.get("acme", "chat")))
+    channel: Any = gateway.container.channels.get("acme", "chat")
+    batching.__dict__.update(vars(channel.of))
     await gateway.container.confirm_accounts.channel("acme", batching)
     assert sorted(calls) == [20, 50, 50]

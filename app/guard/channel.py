@@ -1,0 +1,153 @@
+"""A channel as the core has it: the package's own behind a guard.
+
+Nothing that a package does reaches anybody else. Each of its calls ends within a bound; what it raises besides the
+errors of `app.ports` is a `ChannelFaultyError`; what it returns has been looked at. What went wrong is logged by the
+channel's name, with the kind of the error and its place in the package, and never in the package's words.
+
+A method that is not awaited (`read`, `answer`) cannot be ended from outside: it must be quick by itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.guard import checked
+from app.guard.calls import Returned, call_within
+from app.guard.guard import BOUNDS, Guard
+from app.guard.said import Said
+from app.ports import CallbackRejectedError, HttpAnswer
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from app.domain.card.card import Card
+    from app.domain.card.form import Form
+    from app.domain.text.language import Language
+    from app.ports import Account, Channel, Click, ClickOutcome, Finding, Inbound, InboundCall, MessageRef, Notice, Post
+
+
+class GuardedChannel:
+    """See `app.ports.Channel` for what each method promises; this one keeps the promises."""
+
+    def __init__(self, name: str, kind: str, of: Channel) -> None:
+        """`of` is the package's own. Its name and kind are what the file and the package's `Spec` say."""
+        self._name = name
+        self._kind = kind
+        self.of = of
+        self.guard = Guard(name, of)
+        self._said = Said(self.guard, of)
+
+    @property
+    def name(self) -> str:
+        """The name in assent.yaml, whatever the package says: by another one it would take another's cards."""
+        return self._name
+
+    @property
+    def kind(self) -> str:
+        """The kind of its `Spec`, whatever the channel says."""
+        return self._kind
+
+    @property
+    def language(self) -> Language:
+        """As the package says."""
+        return self._said("language")
+
+    @property
+    def chat_id(self) -> str:
+        """As the package says."""
+        return self._said("chat_id")
+
+    @property
+    def app_id(self) -> str:
+        """As the package says."""
+        return self._said("app_id")
+
+    @property
+    def text_budget(self) -> int:
+        """As the package says."""
+        return self._said("text_budget")
+
+    @property
+    def opens_forms(self) -> bool:
+        """As the package says."""
+        return self._said("opens_forms")
+
+    @property
+    def deduplicates_for(self) -> timedelta:
+        """As the package says."""
+        return self._said("deduplicates_for")
+
+    @property
+    def edits_for(self) -> timedelta:
+        """As the package says."""
+        return self._said("edits_for")
+
+    async def post(self, post: Post) -> MessageRef:
+        """Put a card into a chat."""
+        return await self.guard.call("post", lambda: self.of.post(post), checked.message_ref)
+
+    async def find(self, chat_id: str, key: str, *, since: datetime) -> MessageRef | None:
+        """Look for what an earlier attempt left."""
+        return await self.guard.call("find", lambda: self.of.find(chat_id, key, since=since), checked.maybe_message_ref)
+
+    async def refresh(self, ref: MessageRef, card: Card, /) -> None:
+        """Make the message show the card."""
+        await self.guard.call("refresh", lambda: self.of.refresh(ref, card), checked.nothing)
+
+    async def notify(self, ref: MessageRef, notice: Notice, /) -> None:
+        """Say something under the message."""
+        await self.guard.call("notify", lambda: self.of.notify(ref, notice), checked.nothing)
+
+    async def announce(self, chat_id: str, notice: Notice, /) -> None:
+        """Say something in a chat."""
+        await self.guard.call("announce", lambda: self.of.announce(chat_id, notice), checked.nothing)
+
+    async def look_up(self, *, email: str, account_id: str) -> Account | None:
+        """Say which account somebody has."""
+        return await self.guard.call(
+            "look_up", lambda: self.of.look_up(email=email, account_id=account_id), checked.maybe_account
+        )
+
+    async def group_members(self, source: str, /) -> tuple[str, ...]:
+        """Return who is in a group."""
+        return await self.guard.call("group_members", lambda: self.of.group_members(source), checked.account_ids)
+
+    def read(self, call: InboundCall, *, now: datetime) -> Inbound:
+        """Say what a call asks. One that the package fails at is nobody's: none has proved yet who they are."""
+        try:
+            return checked.inbound(self.of.read(call, now=now))
+        except CallbackRejectedError as error:
+            why = checked.words(getattr(error, "why", ""))
+        except Exception as error:  # noqa: BLE001 - anything: it is somebody else's package
+            why = str(self.guard.fault("read", error))
+        raise CallbackRejectedError(why)
+
+    def answer(self, click: Click, outcome: ClickOutcome) -> HttpAnswer:
+        """Render an answer. A package that fails at it takes nothing back: what was recorded is told beside."""
+        try:
+            return checked.http_answer(self.of.answer(click, outcome))
+        except Exception as error:  # noqa: BLE001 - anything: it is somebody else's package
+            self.guard.fault("answer", error)
+            return HttpAnswer()
+
+    async def open_form(self, click: Click, form: Form, /) -> None:
+        """Open a form."""
+        await self.guard.call("open_form", lambda: self.of.open_form(click, form), checked.nothing)
+
+    async def tell(self, click: Click, outcome: ClickOutcome) -> None:
+        """Say the outcome privately."""
+        await self.guard.call("tell", lambda: self.of.tell(click, outcome), checked.nothing)
+
+    async def examine(self) -> list[Finding]:
+        """Check what can be checked."""
+        return await self.guard.call("examine", self.of.examine, checked.findings)
+
+    async def warm_up(self) -> None:
+        """Load ahead what is slow to load."""
+        await self.guard.call("warm_up", self.of.warm_up, checked.nothing)
+
+    async def close(self) -> None:
+        """Let go of connections. Nobody can do anything about one that does not: it is logged."""
+        came = await call_within(self.of.close, seconds=BOUNDS["close"])
+        if not isinstance(came, Returned):
+            self.guard.tell("close", "its package did not close it")
