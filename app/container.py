@@ -365,7 +365,7 @@ class Container:
         except BaseException:
             await self.store.stop()
             raise
-        await self.configuration.use()
+        await self.configuration.begin()
         await self.factors.renew_seals()
         await self.replicas()
         await self.heads.note()  # at once: a trail that the file does not know of looks like one that was cut off

@@ -12,9 +12,9 @@ import structlog
 
 from app.domain.errors import AssentError
 from app.ports import ChannelRefusedError, ChannelUnavailableError, ListeningChannel
-from app.storage.cards.outbox import list_neglected
+from app.storage.cards.outbox import end_leases, list_neglected
 from app.storage.engine.transaction import EVERY_ORG
-from app.workers.outbox_worker import OutboxWorker
+from app.workers.outbox_worker import LEASE, OutboxWorker
 
 if TYPE_CHECKING:
     from app.ports import Channel, HttpAnswer, Inbound
@@ -96,6 +96,14 @@ class ChannelWork:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await channel.close()
+
+    async def take_up(self, org: str) -> None:
+        """Take up at once what the process before was at when it was killed: of a SQLite file, nobody else is.
+
+        People see a card whose place nobody knows yet, and its buttons wait until this worker has found it.
+        """
+        if self._store.dialect.name == "sqlite":
+            await self._store.write(lambda tx: end_leases(tx, lease=LEASE), org=org)
 
     def nudge(self) -> None:
         """Tell every worker that there may be errands."""

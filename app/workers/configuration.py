@@ -76,6 +76,12 @@ class Configuration:
         """The files' channels that could not be built, and why: no card goes there, and a call for one is refused."""
         self._in_use = False  # whether the configuration in force has been taken into use to the end
 
+    async def begin(self) -> None:
+        """Go on where the process before ended, and take what is in force into use."""
+        for org in self._book.orgs():
+            await self._work.take_up(org)
+        await self.use()
+
     async def use(self) -> None:
         """Take what is in force into use: remember its text, build and start its channels, stop the others."""
         self._in_use = False

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _AT_ONCE = 4
-_LEASE = timedelta(seconds=30)
-"""How long a worker may take for one row. Channels give up on a call well before."""
+LEASE = timedelta(seconds=30)
+"""How long a worker may take for one row: longer than its turn and its call are waited for (`Pacing`, `app.guard`)."""
 
 
 class OutboxWorker:
@@ -64,7 +64,7 @@ class OutboxWorker:
     async def round(self) -> int:
         """Claim and carry out one handful; return how many there were."""
         rows = await self._store.write(
-            lambda tx: claim_due(tx, channel=self._channel, most=_AT_ONCE, lease=_LEASE), org=self._org
+            lambda tx: claim_due(tx, channel=self._channel, most=_AT_ONCE, lease=LEASE), org=self._org
         )
         for failure in await asyncio.gather(*(self._carry(row) for row in rows), return_exceptions=True):
             if isinstance(failure, BaseException):  # the store is away: the leases run out, and the rows come again

@@ -136,6 +136,8 @@ _EN: Mapping[str, str] = {
     "click.unsealed": "What is stored of this request is not what was asked: nothing is done. Tell your operator.",
     "click.late": "Your click is being recorded. Look at the card in a moment; if nothing changed, press again.",
     "click.retry": "Nothing was recorded. Please press again in a moment.",
+    "click.broken_off": "Nothing was recorded: the gateway does not know yet where this card arrived. "
+    "Please press again in half a minute, on the newest card.",
     "click.reason_needed": "Please say why.",
 }
 
@@ -240,6 +242,7 @@ _ZH: Mapping[str, str] = {
     "click.unsealed": "这条请求的存储记录与提交时不符，已拒绝处理，请告知管理员。",
     "click.late": "已收到您的点击，正在记录。请稍后查看卡片；如没有变化，请再按一次。",
     "click.retry": "未做任何记录，请稍后再按一次。",
+    "click.broken_off": "未做任何记录：网关尚未确认此卡片的送达位置。请半分钟后在最新的卡片上再按一次。",
     "click.reason_needed": "请填写原因。",
 }
 

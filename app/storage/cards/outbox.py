@@ -106,6 +106,17 @@ _ORPHANED = Statement(
     .where(outbox.c.status == "queued", outbox.c.due_at <= bindparam("at"))
     .distinct()
 )
+_LEASED = Statement(
+    update(outbox)
+    .where(
+        outbox.c.org == bindparam("for_org"),
+        outbox.c.status == "queued",
+        outbox.c.attempts > 0,
+        outbox.c.due_at > bindparam("at"),
+        outbox.c.due_at <= bindparam("until"),
+    )
+    .values(due_at=bindparam("at"))
+)
 _COUNTS = Statement(select(outbox.c.status, func.count().label("rows")).group_by(outbox.c.status))
 _OLDEST = Statement(select(func.min(outbox.c.created_at).label("at")).where(outbox.c.status == "queued"))
 _STUCK = Statement(
@@ -189,6 +200,15 @@ def claim_due(tx: Tx, *, channel: str, most: int, lease: timedelta) -> list[Outb
             if row["id"] not in known:  # no gateway wrote it: it must not stand before the others time and again
                 tx.write(_LEASE, row_id=row["id"], due_at=to_us(now + lease), attempts=0)
     return taken
+
+
+def end_leases(tx: Tx, *, lease: timedelta) -> int:
+    """Make due what a worker took that cannot live any more; return how many. To be called where there is no other.
+
+    What waits to be tried again, and not for longer than a lease, is tried now as well.
+    """
+    now = tx.now()
+    return tx.run(_LEASED, for_org=tx.org, at=to_us(now), until=to_us(now + lease))
 
 
 def settle(tx: Tx, row: OutboxRow, *, error: str | None = None) -> bool:

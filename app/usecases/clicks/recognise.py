@@ -39,6 +39,10 @@ ACCOUNT_TRUSTED_FOR = timedelta(hours=1)
 """How long the platform's word about an account counts. It is renewed every few minutes; older is not good enough."""
 
 
+_ANSWERS_WITHIN = timedelta(seconds=5)
+"""How soon a platform says where a card is. Later, the gateway was killed meanwhile, or the connection broke."""
+
+
 class Recognised(Struct, frozen=True, kw_only=True):
     """A click on a live card by somebody whom we know. The request is locked; `now` was read behind the lock."""
 
@@ -92,7 +96,7 @@ def recognise(
         pause=pause_shown(tx, request) if held.any_switch else None,
     )
     try:
-        _check_place(pressed, click, sealed)
+        _check_place(pressed, click, sealed, now)
         person = _who(tx, pressed, click, now)
         if delivery.carrier_id is not None:
             pressed = replace(pressed, shared=items_of(tx, delivery.carrier_id))
@@ -130,13 +134,18 @@ def _evidence(channel: Channel, click: Click) -> Evidence:
     )
 
 
-def _check_place(pressed: PressedCard, click: Click, sealed: SealedClick) -> None:
-    """Refuse a click that does not come from the very card that we posted."""
-    message = pressed.delivery.message
+def _check_place(pressed: PressedCard, click: Click, sealed: SealedClick, now: datetime) -> None:
+    """Refuse a click that does not come from the very card that we posted.
+
+    Where the platform's word on which that is never came, the click's is not taken for it: it may come from a copy, and
+    in a person's own chat, or where accounts name no workspace, there would be nothing left to compare it with.
+    """
+    message, tried_at = pressed.delivery.message, pressed.delivery.first_tried_at
     if pressed.delivery.channel != pressed.channel.name:
         raise _Refused("stale", ClickResult.REFUSED)
-    if message is None:  # the platform has not told us yet where the card is: a moment later it will have
-        raise _Refused("retry", ClickResult.RETRY, record=False)
+    if message is None:  # the platform has not told us yet where the card is
+        broken_off = tried_at is not None and now - tried_at > _ANSWERS_WITHIN
+        raise _Refused("broken_off" if broken_off else "retry", ClickResult.RETRY, record=False)
     try:
         pressed.seals.verify(sealed, place_of(pressed.request, pressed.delivery))
     except BadTokenError:
