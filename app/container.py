@@ -212,7 +212,7 @@ class Container:
             contact=self.contact,
         )
         self.watch_cards = WatchCards(store=store, book=book, channels=self.channels, pacing=self.pacing)
-        self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)
+        self.confirm_accounts = ConfirmAccounts(store=store, book=book, contact=self.contact)
         self.fetch_groups = FetchGroups(store=store, book=book, channels=self.channels, clock=self.clock)
         self.renew_access = RenewAccess(
             store=store, seals=self.seals, clock=self.clock, ids=self.ids, later=self.supervisor.later

@@ -1,18 +1,161 @@
-"""Build a channel from its package: behind its guard, and complete, or not at all."""
+"""Build a channel from its package: behind its guard, and complete, or not at all.
+
+What only some channels can do is told by the methods that they have: a guard has no others.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from app.guard.abilities import guarded
-from app.guard.calls import place_of
-from app.guard.said import FITS
+from app.abilities.askable import AskableChannel
+from app.abilities.directories import IdentifyingChannel, ReportingChannel
+from app.abilities.renewal import Access, RenewingChannel
+from app.guard import checked
+from app.guard.calls import Failed, UnusableError, call_within, place_of
+from app.guard.channel import FITS, GuardedChannel
+from app.ports import BatchChannel, HttpAnswer, ListeningChannel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
-    from app.guard.channel import GuardedChannel
+    from app.abilities.directories import Member, ReportsTo
+    from app.abilities.renewal import AccessKeeper
+    from app.ports import Account, Channel, Inbound, MessageRef
     from app.spec import Spec
+
+_LISTENER_ENDS: Final = 5.0
+"""Seconds that a listener has to answer what it still holds: those that come with the gateway take three."""
+
+
+class _Guarded(GuardedChannel):
+    of: Any  # it has what the class below asks of it: see `guarded`
+
+
+class _Listening(_Guarded):
+    """See `ListeningChannel`."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection stands; where the package fails to say, it does not."""
+        try:
+            return self.of.connected is True
+        except Exception as error:  # noqa: BLE001 - anything: it is somebody else's package
+            self.guard.fault("connected", error)
+            return False
+
+    async def listen(self, receive: Callable[[Inbound], Awaitable[HttpAnswer]]) -> None:
+        """Receive clicks until cancelled. What is none is answered like a call that nobody proved."""
+
+        async def looked_at(said: Inbound) -> HttpAnswer:
+            try:
+                inbound = checked.inbound(said)
+            except UnusableError as error:
+                self.guard.fault("listen", error)
+                return HttpAnswer(status=401)
+            return await receive(inbound)
+
+        came = await call_within(lambda: self.of.listen(looked_at), seconds=None, grace=_LISTENER_ENDS)
+        if isinstance(came, Failed):
+            raise self.guard.fault("listen", came.error)
+
+
+class _Batch(_Guarded):
+    """See `BatchChannel`."""
+
+    async def look_up_all(self, emails: tuple[str, ...], /) -> Mapping[str, Account | None]:
+        """Say which accounts these people have; whom the answer leaves out, the platform does not know."""
+        told = await self.guard.call("look_up_all", lambda: self.of.look_up_all(emails), checked.accounts)
+        return {email: told.get(email) for email in emails}
+
+
+class _Askable(_Guarded):
+    """See `AskableChannel`."""
+
+    async def list_missing(self, refs: tuple[MessageRef, ...], /) -> frozenset[str]:
+        """Say which messages are not there."""
+        return await self.guard.call("list_missing", lambda: self.of.list_missing(refs), checked.message_ids)
+
+
+class _Identifying(_Guarded):
+    """See `IdentifyingChannel`."""
+
+    @property
+    def members_at_once(self) -> int:
+        """One at least: nobody goes on by less."""
+        return max(1, self.guard.number("members_at_once", self.of))
+
+    async def identify(self, accounts: tuple[str, ...], /) -> Mapping[str, Member]:
+        """Say who these accounts are."""
+        return await self.guard.call("identify", lambda: self.of.identify(accounts), checked.members)
+
+
+class _Reporting(_Guarded):
+    """See `ReportingChannel`."""
+
+    @property
+    def managers_at_once(self) -> int:
+        """None where it is less than that."""
+        return max(0, self.guard.number("managers_at_once", self.of))
+
+    async def reports_to(self, accounts: tuple[str, ...], /) -> Mapping[str, ReportsTo]:
+        """Say to whom these accounts report."""
+        return await self.guard.call("reports_to", lambda: self.of.reports_to(accounts), checked.managers)
+
+
+class _Renewing(_Guarded):
+    """See `RenewingChannel`."""
+
+    @property
+    def first_renewal(self) -> str | None:
+        """As the package says."""
+        return self.of.first_renewal
+
+    def use_access(self, keeper: AccessKeeper, /) -> None:
+        """Take the tokens from there."""
+        try:
+            self.of.use_access(keeper)
+        except Exception as error:  # noqa: BLE001 - anything: it is somebody else's package
+            fault = self.guard.fault("use_access", error)
+        else:
+            return
+        raise fault
+
+    async def renew(self, renewal: str, /) -> Access:
+        """Spend a renewal token."""
+        return await self.guard.call("renew", lambda: self.of.renew(renewal), _access)
+
+
+_ABILITIES: Final[tuple[tuple[type[Any], type[_Guarded]], ...]] = (
+    (ListeningChannel, _Listening),
+    (BatchChannel, _Batch),
+    (AskableChannel, _Askable),
+    (IdentifyingChannel, _Identifying),
+    (ReportingChannel, _Reporting),
+    (RenewingChannel, _Renewing),
+)
+
+
+def guarded(name: str, kind: str, of: Channel) -> GuardedChannel:
+    """Return the channel behind its guard, with the abilities that it has."""
+    able = tuple(guard for ability, guard in _ABILITIES if isinstance(of, ability))
+    return _class_of(able)(name, kind, of)
+
+
+@cache
+def _class_of(able: tuple[type[_Guarded], ...]) -> type[GuardedChannel]:
+    return cast("type[GuardedChannel]", type("GuardedChannel", (*able, GuardedChannel), {})) if able else GuardedChannel
+
+
+def _access(said: object) -> Access:
+    if not isinstance(said, Access):
+        raise UnusableError(f"an Access is {type(said).__name__}")
+    if not (checked.is_id(said.token, empty=True, most=4000) and checked.is_id(said.renewal, empty=True, most=4000)):
+        raise UnusableError("a token of the Access is none")
+    if not isinstance(said.lasts, timedelta):  # pyright: ignore[reportUnnecessaryIsInstance] - others write it
+        raise UnusableError(f"Access.lasts is {type(said.lasts).__name__}")
+    return said
 
 
 class ChannelUnbuiltError(Exception):

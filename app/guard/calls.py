@@ -8,9 +8,10 @@ nobody waits for it any more, not even whoever closes the loop.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from app.ports import ChannelUnavailableError
 
@@ -46,8 +47,7 @@ class UnusableError(Exception):
     """What a package returned cannot be used; the text says why, and quotes nothing of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """A call came back with this."""
 
     error: BaseException
@@ -72,8 +72,7 @@ async def call_within(
     return task.result()
 
 
-@dataclass(frozen=True, slots=True)
-class Returned(Generic[T]):
+class Returned(Struct, Generic[T], frozen=True):
     """A call came back with this."""
 
     value: T

@@ -9,21 +9,55 @@ A method that is not awaited (`read`, `answer`) cannot be ended from outside: it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
 
+from app.domain.text.language import Language
 from app.guard import checked
 from app.guard.calls import Returned, call_within
 from app.guard.guard import BOUNDS, Guard
-from app.guard.said import Said
 from app.ports import CallbackRejectedError, HttpAnswer
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from app.domain.card.card import Card
     from app.domain.card.form import Form
-    from app.domain.text.language import Language
     from app.ports import Account, Channel, Click, ClickOutcome, Finding, Inbound, InboundCall, MessageRef, Notice, Post
+
+
+FITS: Final[Mapping[str, Callable[[object], bool]]] = {
+    "language": lambda said: isinstance(said, Language),
+    "chat_id": checked.is_id,
+    "app_id": lambda said: checked.is_id(said, empty=True),
+    "text_budget": lambda said: type(said) is int and said > 0,
+    "opens_forms": lambda said: isinstance(said, bool),
+    "deduplicates_for": lambda said: isinstance(said, timedelta) and said >= timedelta(0),
+    "edits_for": lambda said: isinstance(said, timedelta) and said >= timedelta(0),
+}
+"""What a channel says of itself, and what each of it must be."""
+
+
+class _Said:
+    """Asks the package, and says what it said last where it fails to: cards are composed with it, inside a write."""
+
+    def __init__(self, guard: Guard, of: object) -> None:
+        """Take what was looked at when the channel was built."""
+        self._guard = guard
+        self._of = of
+        self._last = {what: getattr(of, what) for what in FITS}
+
+    def __call__(self, what: str) -> Any:
+        """Return what the package says."""
+        try:
+            said = getattr(self._of, what)
+        except Exception as error:  # noqa: BLE001 - anything: it is somebody else's package
+            self._guard.fault(what, error)
+            return self._last[what]
+        if said is not self._last[what] and FITS[what](said):
+            self._last[what] = said
+        return self._last[what]
 
 
 class GuardedChannel:
@@ -35,7 +69,7 @@ class GuardedChannel:
         self._kind = kind
         self.of = of
         self.guard = Guard(name, of)
-        self._said = Said(self.guard, of)
+        self._said = _Said(self.guard, of)
 
     @property
     def name(self) -> str:

@@ -169,6 +169,7 @@ def http_answer(said: object) -> HttpAnswer:
 def error(raised: ChannelUnavailableError | ChannelRefusedError) -> None:
     """Make what a package raised, as it may, of use: why it did is stored, and when to come back is waited for."""
     raised.why = words(getattr(raised, "why", "")) or type(raised).__name__
+    raised.args = (raised.why,)
     if isinstance(raised, ChannelUnavailableError):
         wish: object = getattr(raised, "retry_after", None)
         raised.retry_after = min(max(wish, timedelta(0)), _LONGEST_WAIT) if isinstance(wish, timedelta) else None

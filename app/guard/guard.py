@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
@@ -75,8 +76,9 @@ class Guard:
     def fault(self, what: str, error: BaseException) -> Exception:
         """Return what is to be raised for an error, and log it if no channel may raise it."""
         if isinstance(error, (ChannelUnavailableError, ChannelRefusedError)):
-            checked.error(error)
-            return error
+            with suppress(Exception):  # it may be of a class that does not let itself be mended
+                checked.error(error)
+                return error
         if isinstance(error, UnusableError):
             why = f"its package returned from {what} what cannot be used: {error}"
         else:

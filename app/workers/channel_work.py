@@ -57,7 +57,7 @@ class ChannelWork:
         self._clicks = clicks
         self._confirm_accounts = confirm_accounts
         self._fetch_groups = fetch_groups
-        self._contact = contact
+        self.contact = contact
         self._supervisor = supervisor
         self._tick = tick
         self._running: dict[tuple[str, str], tuple[OutboxWorker, list[asyncio.Task[None]]]] = {}
@@ -82,7 +82,7 @@ class ChannelWork:
         if isinstance(channel, ListeningChannel):
 
             async def receive(inbound: Inbound) -> HttpAnswer:
-                self._contact.heard[name] = time.monotonic()
+                self.contact.heard[name] = time.monotonic()
                 with self._spans.clicked(name) if self._spans else nullcontext():
                     return await self._clicks(org, channel, inbound)
 

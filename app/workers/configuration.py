@@ -100,6 +100,7 @@ class Configuration:
                     wanted[org, name] = known
                 elif (channel := self._build(loaded, org, name)) is not None:
                     wanted[org, name] = (settings, channel)
+        self._work.contact.unbuilt = frozenset(name for _, name in self.unbuilt)
         # Everything that may fail is behind us: from here on the new channels serve, then the old ones go.
         dropped = {key: built for key, built in self._built.items() if wanted.get(key) is not built}
         self._built = wanted

@@ -94,5 +94,6 @@ def _lights(c: ConsoleVerbs, policy: Policy) -> list[tuple[str, str, str]]:
     """Say of each of the org's channels whether it could be reached last, as this gateway knows."""
     names = {spec.name for spec in policy.channels}
     words = {None: "untried", True: "open", False: "shut"}
-    stands = c.contact.directions().items()
-    return [(visible(name), way, words[found.is_open]) for (name, way), found in sorted(stands) if name in names]
+    stands = {at: words[found.is_open] for at, found in c.contact.directions().items()}
+    stands |= {(name, "know"): "shut" for name in c.contact.unknowing()}
+    return [(visible(name), way, stand) for (name, way), stand in sorted(stands.items()) if name in names]

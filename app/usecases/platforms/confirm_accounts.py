@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from app.storage.cards.accounts import KnownAccount
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
-    from app.usecases.platforms.channel_book import ChannelBook
+    from app.usecases.platforms.contact import Contact
 
 log = structlog.get_logger(__name__)
 
@@ -68,13 +68,14 @@ class ConfirmAccounts:
         *,
         store: Store,
         book: PolicyBook,
-        channels: ChannelBook,
+        contact: Contact,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """Take what it works on. `sleep` takes seconds."""
         self._store = store
         self._book = book
-        self._channels = channels
+        self._contact = contact
+        self._channels = contact.channels
         self._sleep = sleep
         self.troubles: dict[tuple[str, str], str] = {}  # of channels that were asked: why not about everybody, or ""
         self.all_asked = asyncio.Event()
@@ -98,6 +99,7 @@ class ConfirmAccounts:
         await self._store.write(_drop_strangers(channel.name, set(people)), org=org)
         self._last[org, channel.name] = frozenset(at.faulty)
         self.troubles[org, channel.name] = at.failed
+        self._contact.known[channel.name] = not at.failed
         if self.troubles.keys() >= self._channels.all().keys():
             self.all_asked.set()
         return at.confirmed

@@ -38,6 +38,10 @@ class Contact:
         """When a genuine call last came, by the monotonic clock. Written as it is: every click passes here."""
         self.clock: Callable[[], float] = time.monotonic
         self.channels = channels
+        self.unbuilt: frozenset[str] = frozenset()
+        """The channels of the files that could not be built: nothing is sent there. Written as it is."""
+        self.known: dict[str, bool] = {}
+        """Whether the last round could ask the platform about everybody. Written as it is."""
         self._down: dict[str, float] = {}
         self._sent: dict[str, float] = {}
         self._unsent: set[str] = set()
@@ -63,7 +67,7 @@ class Contact:
     def directions(self) -> dict[tuple[str, str], Direction]:
         """Return how it stands with each channel of the file now, by its name and the direction."""
         now = time.monotonic()
-        found: dict[tuple[str, str], Direction] = {}
+        found = {(name, SEND): Direction(is_open=False) for name in self.unbuilt}
         for (_, name), channel in self.channels.all().items():
             tried = name in self._sent or name in self._unsent
             stands = channel.connected if isinstance(channel, ListeningChannel) else None
@@ -72,6 +76,10 @@ class Contact:
             )
             found[name, HEAR] = Direction(is_open=stands, worked_ago=_ago(self.heard, name, now))
         return found
+
+    def unknowing(self) -> list[str]:
+        """Return the channels that could not be asked about everybody: whom they do not know decides nothing there."""
+        return sorted(name for _, name in self.channels.all() if not self.known.get(name, True))
 
 
 def _ago(times: dict[str, float], name: str, now: float) -> float | None:

@@ -112,7 +112,7 @@ async def test_a_platform_that_wishes_us_to_wait_is_asked_nothing_in_between_and
     strict = object.__new__(Strict)
     strict.__dict__.update(vars(channel.of))
     container = gateway.container
-    confirm = ConfirmAccounts(store=container.store, book=container.book, channels=container.channels, sleep=sleep)
+    confirm = ConfirmAccounts(store=container.store, book=container.book, contact=container.contact, sleep=sleep)
     everybody = container.book.current("acme").policy.directory.people
     assert await confirm.channel("acme", strict) == len(everybody)
     assert slept == [30.0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
@@ -13,32 +12,28 @@ from structlog.testing import capture_logs
 
 from app.cli.doctor import channels as doctor
 from app.domain.text.language import Language
-from app.guard.abilities import guarded
-from app.guard.calls import ChannelFaultyError, ChannelHangsError, left_behind
+from app.guard.building import guarded
+from app.guard.calls import ChannelHangsError, left_behind
 from app.guard.guard import BOUNDS
 from app.ports import (
     Account,
+    ChannelRefusedError,
     ChannelUnavailableError,
-    Click,
-    HttpAnswer,
-    ListeningChannel,
     MessageRef,
     Severity,
 )
 from app.storage.engine.dialect import to_us
 from channels import registry
-from tests.fixtures.memory_platform import APP, TENANT, MemoryChannel, MemoryPlatform, memory_spec
+from tests.fixtures.memory_platform import APP, TENANT, MemoryChannel, memory_spec
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.ports import Inbound
     from tests.fixtures.gateway import Gateway
 
 ALICE = "alice@acme.example"
 TOKEN = "tok-0123456789"
-GENUINE = {"x-memory": "genuine"}
 
 
 def confirmed(gateway: Gateway) -> set[str]:
@@ -86,6 +81,7 @@ async def test_a_package_that_fails_over_one_person_is_asked_about_the_others(
     assert (f"failed in look_up: {kind}" if kind != "str" else "an Account is str") in said["why"]
     assert TOKEN not in str(logs)
     assert "look_up" in confirm.troubles["acme", "chat"]
+    assert gateway.container.contact.unknowing() == ["chat"]  # the console says so
     asked.clear()
     assert await confirm.channel("acme", channel) == 5
     assert asked[-1] == ALICE  # who made it fail is asked about last
@@ -188,6 +184,25 @@ async def test_a_wish_that_is_none_holds_no_card_for_ever(gateway: Gateway, wish
     assert gateway.card(request)
 
 
+class StiffError(ChannelRefusedError):
+    """Cannot be mended."""
+
+    why = property(lambda _: TOKEN)  # pyright: ignore[reportAssignmentType] - somebody else's class
+
+    def __init__(self) -> None:
+        Exception.__init__(self, TOKEN)
+
+
+async def test_an_error_that_cannot_be_mended_is_none_of_the_ports(gateway: Gateway) -> None:
+    gateway.platform.faults.append(StiffError())
+    request = await gateway.ask()
+    [row] = gateway.rows("SELECT status, error FROM outbox")
+    assert (row["status"], TOKEN in row["error"]) == ("queued", False)
+    assert "failed in post: StiffError" in row["error"]
+    await gateway.advance(timedelta(minutes=1))
+    assert gateway.card(request)
+
+
 @pytest.mark.parametrize("call", sorted(set(BOUNDS) - {"close"}))
 async def test_every_call_has_an_end(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     monkeypatch.setitem(BOUNDS, call, 0.02)
@@ -196,7 +211,8 @@ async def test_every_call_has_an_end(monkeypatch: pytest.MonkeyPatch, call: str)
     says = {"language": Language.EN, "chat_id": "C", "app_id": "", "text_budget": 1, "opens_forms": True}
     spans = dict.fromkeys(("deduplicates_for", "edits_for"), timedelta(0))
     numbers = dict.fromkeys(("members_at_once", "managers_at_once"), 1)
-    channel: Any = guarded("desk", "paper", type("Own", (), {**methods, **says, **spans, **numbers})())
+    own: Any = type("Own", (), {**methods, **says, **spans, **numbers})()
+    channel: Any = guarded("desk", "paper", own)
     given: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         "look_up": ((), {"email": "", "account_id": ""}),
         "find": (("C", "k"), {"since": None}),
@@ -210,114 +226,6 @@ async def test_every_call_has_an_end(monkeypatch: pytest.MonkeyPatch, call: str)
     monkeypatch.setitem(BOUNDS, "close", 0.02)
     async with asyncio.timeout(5):
         await channel.close()
-
-
-# --- clicks -----------------------------------------------------------------------------------------------------------
-
-
-@requirement("S-04")
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"account_id": 7},
-        {"account_id": ""},
-        {"chat_id": None},
-        {"message_id": 7},
-        {"app_id": None},
-        {"tenant": ["T1"]},
-        {"event_key": None},
-        {"event_key": ""},
-        {"event_key": "e" * 2000},
-        {"event_key": "e\0"},
-        {"account_id": "\ud800"},
-        {"token": 7},
-        {"token": "a1." + "x" * 5000},
-        {"fields": ["reason"]},
-        {"fields": {"note": 7}},
-        {"fields": {"n\0": "x"}},
-        {"fields": {str(n): "x" for n in range(200)}},
-        {"reason": 7},
-        {"wants_form": "yes"},
-        {"reply_to": None},
-    ],
-)
-async def test_a_click_that_is_none_is_nobodys(gateway: Gateway, changed: dict[str, Any]) -> None:
-    request = await gateway.ask()
-    click = gateway.platform.press(gateway.card(request), "U_ALICE", "approve")
-    good = {name: getattr(click, name) for name in click.__struct_fields__}
-    with capture_logs() as logs:
-        said = await gateway.http.post(
-            "/v1/channels/chat/callback", content=json.dumps({**good, **changed}), headers=GENUINE
-        )
-    assert (said.status_code, said.json()["code"]) == (401, "unauthenticated")
-    [faulty] = [each for each in logs if each["event"] == "channel.faulty"]
-    assert (faulty["channel"], faulty["call"]) == ("chat", "read")
-    assert (await gateway.read(request))["decisions"] == []
-    said = await gateway.http.post("/v1/channels/chat/callback", content=json.dumps(good), headers=GENUINE)
-    assert said.json()["result"] == "recorded"
-
-
-@requirement("S-10")
-@pytest.mark.parametrize("length", [501, 200_000])
-async def test_a_reason_that_is_too_long_is_said_to_be_and_not_recorded(gateway: Gateway, length: int) -> None:
-    request = await gateway.ask()
-    click = gateway.platform.press(gateway.card(request), "U_ALICE", "deny", reason="x" * length)
-    body = {name: getattr(click, name) for name in click.__struct_fields__}
-    said = await gateway.http.post("/v1/channels/chat/callback", content=json.dumps(body), headers=GENUINE)
-    assert said.json()["result"] == "retry"
-    assert "500 characters at most" in said.json()["sentence"]
-    assert (await gateway.read(request))["decisions"] == []
-    body |= {"reason": "\ud800" + "é" * 499, "event_key": "another"}
-    said = await gateway.http.post("/v1/channels/chat/callback", content=json.dumps(body), headers=GENUINE)
-    assert said.json()["result"] == "recorded"
-    assert (await gateway.read(request))["decisions"][0]["reason"] == "?" + "é" * 499
-
-
-@requirement("F-45")
-@pytest.mark.parametrize("wrong", [None, HttpAnswer(body={"card": object()}), HttpAnswer(body={"x": "\ud800"})])
-async def test_an_answer_that_is_none_takes_nothing_back(
-    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, wrong: object
-) -> None:
-    monkeypatch.setattr(MemoryChannel, "answer", lambda *_: wrong)
-    request = await gateway.ask()
-    click = gateway.platform.press(gateway.card(request), "U_ALICE", "approve")
-    body = {name: getattr(click, name) for name in click.__struct_fields__}
-    said = await gateway.http.post("/v1/channels/chat/callback", content=json.dumps(body), headers=GENUINE)
-    assert (said.status_code, said.content) == (200, b"")
-    assert (await gateway.read(request))["state"] == "approved"
-
-
-class Listening(MemoryChannel):
-    """Has a connection, and hears nonsense on it."""
-
-    connected = True
-
-    async def listen(self, receive: Callable[[Inbound], Any]) -> None:
-        self.answers = [await receive(cast("Any", each)) for each in ("a click", CLICK)]
-        raise KeyError(TOKEN)
-
-
-CLICK = Click(token="t", app_id=APP, tenant=TENANT, account_id="U", chat_id="C", message_id="m", event_key="e")
-
-
-async def test_what_comes_over_a_connection_passes_the_same_door() -> None:
-    settings = memory_spec(MemoryPlatform()).settings.model_validate({"type": "memory", "chat": "C1"})
-    own = Listening("chat", cast("Any", settings), MemoryPlatform())
-    channel = guarded("chat", "memory", own)
-    assert isinstance(channel, ListeningChannel)
-    deaf = MemoryChannel("chat", cast("Any", settings), MemoryPlatform())
-    assert not isinstance(guarded("chat", "memory", deaf), ListeningChannel)
-    heard: list[Inbound] = []
-
-    async def receive(inbound: Inbound) -> HttpAnswer:
-        heard.append(inbound)
-        return HttpAnswer()
-
-    with pytest.raises(ChannelFaultyError, match="failed in listen: KeyError") as raised:
-        await channel.listen(receive)
-    assert TOKEN not in str(raised.value)
-    assert heard == [CLICK]
-    assert [answer.status for answer in own.answers] == [401, 200]
 
 
 # --- what cannot be built ---------------------------------------------------------------------------------------------
@@ -346,6 +254,7 @@ async def test_a_channel_that_cannot_be_built_is_named_and_keeps_no_other_from_i
     assert TOKEN not in str(logs)
     assert gateway.container.channels.find("acme", "chat-three") is None
     assert set(gateway.container.configuration.unbuilt) == {("acme", "chat-three")}
+    assert gateway.container.contact.directions()["chat-three", "send"].is_open is False
     assert (await gateway.press(await gateway.ask(), "U_ALICE"))["result"] == "recorded"
 
 
