@@ -23,8 +23,8 @@ CEILINGS = {"POST": (56, 223), "click": (52, 169), "claim": (40, 132)}
 why people are asked is said in the reader's language. And once by one or two: frozen values are copied by a module of
 their own, at a sixth of the price; what a request asks is read once, where its digest is worked out. Once by four
 moves: what a head says is looked up by a function of ours, and not by the framework. Once by one: a head that no
-gateway wrote is told before anything is linked to it. And once by two, and a move each: a channel's package, which may be
-anybody's, is spoken to through a guard, and what it read is looked at.)
+gateway wrote is told before anything is linked to it. And once by two, and a move each: a channel's package, which may
+be anybody's, is spoken to through a guard, and what it read is looked at.)
 """
 _ROW = re.compile(r"^\| [^|]*\| (?P<call>[^|]*)\| (?P<rest>.*)\|$")
 _FILE = re.compile(r"`([\w/]+\.py)`")
