@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from app.bulkhead.building import ChannelUnbuiltError, build_channel, mend_of
 from app.domain.errors import AssentError
 from app.domain.trail.audit import Kind, Record
-from app.guard.building import ChannelUnbuiltError, build_channel, mend_of
 from app.policies.marks.faults import told_lines
 from app.ports import ChannelRefusedError, ChannelUnavailableError
 from app.storage.trail.policy_versions import remember_policy

@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 _AT_ONCE = 4
 LEASE = timedelta(seconds=30)
-"""How long a worker may take for one row: longer than its turn and its call are waited for (`Pacing`, `app.guard`)."""
+"""How long a worker may take for one row: longer than its turn and its call may last (`Pacing`, `app.bulkhead`)."""
 
 
 class OutboxWorker:

@@ -55,7 +55,7 @@ def spoil(office: Office, method: str, does: str) -> None:
     assert head in text
     inside = "    " if method == "build" else "        "
     text = text.replace(head, f"{head}{inside}{does}\n")
-    office.channel.write_text(f"{text}\n\nfrom app.guard.guard import BOUNDS\n\nBOUNDS[{method!r}] = 0.5\n")
+    office.channel.write_text(f"{text}\n\nfrom app.bulkhead.bulkhead import BOUNDS\n\nBOUNDS[{method!r}] = 0.5\n")
 
 
 @pytest.mark.parametrize(

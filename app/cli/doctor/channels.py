@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from app.abilities.renewal import RenewingChannel
+from app.bulkhead.building import ChannelUnbuiltError, build_channel
+from app.bulkhead.calls import ChannelFaultyError, ChannelHangsError
 from app.cli.doctor.managers import look_at_managers
 from app.cli.doctor.members import look_at_members
 from app.clock import SystemClock
 from app.domain.errors import AssentError
 from app.domain.identity.seals import Seals
-from app.guard.building import ChannelUnbuiltError, build_channel
-from app.guard.calls import ChannelFaultyError, ChannelHangsError
 from app.identifiers import RandomIds
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.storage.make_store import dialect_for, make_store

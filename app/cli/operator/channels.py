@@ -42,8 +42,8 @@ def try_channel(
 
 
 async def _test(config: Path, org: str | None, name: str, wait: int) -> None:
+    from app.bulkhead.building import ChannelUnbuiltError, build_channel
     from app.cli.beside_database import beside_gateway, read_settings, seals_of
-    from app.guard.building import ChannelUnbuiltError, build_channel
     from app.usecases.asking.trial_card import TrialCard
     from channels import registry
 

@@ -22,11 +22,11 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
+from app.bulkhead.calls import ChannelFaultyError, ChannelHangsError
 from app.domain.errors import AssentError
 from app.domain.request.redact import unquoted
 from app.domain.request.request import DeliveryStatus
 from app.failpoints import failpoint
-from app.guard.calls import ChannelFaultyError, ChannelHangsError
 from app.ports import ChannelRefusedError, ChannelUnavailableError, ContentRefusedError, EditClosedError, Post
 from app.storage.cards import deliveries
 from app.storage.cards.outbox import Errand, OutboxRow, enqueue, settle

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.guard.calls import ChannelFaultyError, ChannelHangsError
-from app.guard.guard import BOUNDS
+from app.bulkhead.bulkhead import BOUNDS
+from app.bulkhead.calls import ChannelFaultyError, ChannelHangsError
 from app.ports import AccountStatus, BatchChannel, ChannelRefusedError, ChannelUnavailableError
 from app.storage.cards.accounts import list_of_channel, put_account
 from app.usecases.platforms.asked_now import people_asked_now

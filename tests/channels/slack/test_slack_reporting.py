@@ -47,9 +47,9 @@ async def test_it_is_asked_only_with_a_token_of_its_own(stage: SlackStage, chann
     assert isinstance(channel, ReportingChannel)
     assert (stage.channel.managers_at_once, channel.managers_at_once) == (0, 1)
     for wrong in ("xoxb-17653672481-simulated", "admin", "xoxp-"):
-        with pytest.raises(ValueError, match="scim_token\n.*must be a user token"):
+        with pytest.raises(ValueError, match=r"scim_token\n.*must be a user token"):
             SlackSettings.model_validate(stage.simulator.configuration() | {"scim_token": wrong})
-    with pytest.raises(ValueError, match="scim_url\n.*must be https"):
+    with pytest.raises(ValueError, match=r"scim_url\n.*must be https"):
         SlackSettings.model_validate(stage.simulator.configuration() | {"scim_url": "http://scim.example/"})
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from structlog.testing import capture_logs
 
-from app.guard.building import guarded
-from app.guard.calls import ChannelFaultyError
+from app.bulkhead.building import behind_bulkhead
+from app.bulkhead.calls import ChannelFaultyError
 from app.ports import Click, HttpAnswer, ListeningChannel
 from tests.fixtures.memory_platform import APP, TENANT, MemoryChannel, MemoryPlatform, memory_spec
 from tests.requirements import requirement
@@ -112,10 +112,10 @@ CLICK = Click(token="t", app_id=APP, tenant=TENANT, account_id="U", chat_id="C",
 async def test_what_comes_over_a_connection_passes_the_same_door() -> None:
     settings = memory_spec(MemoryPlatform()).settings.model_validate({"type": "memory", "chat": "C1"})
     own = Listening("chat", cast("Any", settings), MemoryPlatform())
-    channel = guarded("chat", "memory", own)
+    channel = behind_bulkhead("chat", "memory", own)
     assert isinstance(channel, ListeningChannel)
     deaf = MemoryChannel("chat", cast("Any", settings), MemoryPlatform())
-    assert not isinstance(guarded("chat", "memory", deaf), ListeningChannel)
+    assert not isinstance(behind_bulkhead("chat", "memory", deaf), ListeningChannel)
     heard: list[Inbound] = []
 
     async def receive(inbound: Inbound) -> HttpAnswer:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from structlog.testing import capture_logs
 
+from app.bulkhead.building import behind_bulkhead
+from app.bulkhead.bulkhead import BOUNDS
+from app.bulkhead.calls import ChannelHangsError, left_behind
 from app.cli.doctor import channels as doctor
 from app.domain.text.language import Language
-from app.guard.building import guarded
-from app.guard.calls import ChannelHangsError, left_behind
-from app.guard.guard import BOUNDS
 from app.ports import (
     Account,
     ChannelRefusedError,
@@ -212,7 +212,7 @@ async def test_every_call_has_an_end(monkeypatch: pytest.MonkeyPatch, call: str)
     spans = dict.fromkeys(("deduplicates_for", "edits_for"), timedelta(0))
     numbers = dict.fromkeys(("members_at_once", "managers_at_once"), 1)
     own: Any = type("Own", (), {**methods, **says, **spans, **numbers})()
-    channel: Any = guarded("desk", "paper", own)
+    channel: Any = behind_bulkhead("desk", "paper", own)
     given: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         "look_up": ((), {"email": "", "account_id": ""}),
         "find": (("C", "k"), {"since": None}),

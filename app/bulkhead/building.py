@@ -1,6 +1,6 @@
-"""Build a channel from its package: behind its guard, and complete, or not at all.
+"""Build a channel from its package: behind its bulkhead, and complete, or not at all.
 
-What only some channels can do is told by the methods that they have: a guard has no others.
+What only some channels can do is told by the methods that they have: a bulkhead has no others.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from app.abilities.askable import AskableChannel
 from app.abilities.directories import IdentifyingChannel, ReportingChannel
 from app.abilities.renewal import Access, RenewingChannel
-from app.guard import checked
-from app.guard.calls import Failed, UnusableError, call_within, place_of
-from app.guard.channel import FITS, GuardedChannel
+from app.bulkhead import checked
+from app.bulkhead.calls import Failed, UnusableError, call_within, place_of
+from app.bulkhead.channel import FITS, BulkheadChannel
 from app.ports import BatchChannel, HttpAnswer, ListeningChannel
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ _LISTENER_ENDS: Final = 5.0
 """Seconds that a listener has to answer what it still holds: those that come with the gateway take three."""
 
 
-class _Guarded(GuardedChannel):
-    of: Any  # it has what the class below asks of it: see `guarded`
+class _Behind(BulkheadChannel):
+    of: Any  # it has what the class below asks of it: see `behind_bulkhead`
 
 
-class _Listening(_Guarded):
+class _Listening(_Behind):
     """See `ListeningChannel`."""
 
     @property
@@ -42,7 +42,7 @@ class _Listening(_Guarded):
         try:
             return self.of.connected is True
         except Exception as error:  # noqa: BLE001 - anything: it is somebody else's package
-            self.guard.fault("connected", error)
+            self.bulkhead.fault("connected", error)
             return False
 
     async def listen(self, receive: Callable[[Inbound], Awaitable[HttpAnswer]]) -> None:
@@ -52,59 +52,59 @@ class _Listening(_Guarded):
             try:
                 inbound = checked.inbound(said)
             except UnusableError as error:
-                self.guard.fault("listen", error)
+                self.bulkhead.fault("listen", error)
                 return HttpAnswer(status=401)
             return await receive(inbound)
 
         came = await call_within(lambda: self.of.listen(looked_at), seconds=None, grace=_LISTENER_ENDS)
         if isinstance(came, Failed):
-            raise self.guard.fault("listen", came.error)
+            raise self.bulkhead.fault("listen", came.error)
 
 
-class _Batch(_Guarded):
+class _Batch(_Behind):
     """See `BatchChannel`."""
 
     async def look_up_all(self, emails: tuple[str, ...], /) -> Mapping[str, Account | None]:
         """Say which accounts these people have; whom the answer leaves out, the platform does not know."""
-        told = await self.guard.call("look_up_all", lambda: self.of.look_up_all(emails), checked.accounts)
+        told = await self.bulkhead.call("look_up_all", lambda: self.of.look_up_all(emails), checked.accounts)
         return {email: told.get(email) for email in emails}
 
 
-class _Askable(_Guarded):
+class _Askable(_Behind):
     """See `AskableChannel`."""
 
     async def list_missing(self, refs: tuple[MessageRef, ...], /) -> frozenset[str]:
         """Say which messages are not there."""
-        return await self.guard.call("list_missing", lambda: self.of.list_missing(refs), checked.message_ids)
+        return await self.bulkhead.call("list_missing", lambda: self.of.list_missing(refs), checked.message_ids)
 
 
-class _Identifying(_Guarded):
+class _Identifying(_Behind):
     """See `IdentifyingChannel`."""
 
     @property
     def members_at_once(self) -> int:
         """One at least: nobody goes on by less."""
-        return max(1, self.guard.number("members_at_once", self.of))
+        return max(1, self.bulkhead.number("members_at_once", self.of))
 
     async def identify(self, accounts: tuple[str, ...], /) -> Mapping[str, Member]:
         """Say who these accounts are."""
-        return await self.guard.call("identify", lambda: self.of.identify(accounts), checked.members)
+        return await self.bulkhead.call("identify", lambda: self.of.identify(accounts), checked.members)
 
 
-class _Reporting(_Guarded):
+class _Reporting(_Behind):
     """See `ReportingChannel`."""
 
     @property
     def managers_at_once(self) -> int:
         """None where it is less than that."""
-        return max(0, self.guard.number("managers_at_once", self.of))
+        return max(0, self.bulkhead.number("managers_at_once", self.of))
 
     async def reports_to(self, accounts: tuple[str, ...], /) -> Mapping[str, ReportsTo]:
         """Say to whom these accounts report."""
-        return await self.guard.call("reports_to", lambda: self.of.reports_to(accounts), checked.managers)
+        return await self.bulkhead.call("reports_to", lambda: self.of.reports_to(accounts), checked.managers)
 
 
-class _Renewing(_Guarded):
+class _Renewing(_Behind):
     """See `RenewingChannel`."""
 
     @property
@@ -117,17 +117,17 @@ class _Renewing(_Guarded):
         try:
             self.of.use_access(keeper)
         except Exception as error:  # noqa: BLE001 - anything: it is somebody else's package
-            fault = self.guard.fault("use_access", error)
+            fault = self.bulkhead.fault("use_access", error)
         else:
             return
         raise fault
 
     async def renew(self, renewal: str, /) -> Access:
         """Spend a renewal token."""
-        return await self.guard.call("renew", lambda: self.of.renew(renewal), _access)
+        return await self.bulkhead.call("renew", lambda: self.of.renew(renewal), _access)
 
 
-_ABILITIES: Final[tuple[tuple[type[Any], type[_Guarded]], ...]] = (
+_ABILITIES: Final[tuple[tuple[type[Any], type[_Behind]], ...]] = (
     (ListeningChannel, _Listening),
     (BatchChannel, _Batch),
     (AskableChannel, _Askable),
@@ -137,15 +137,19 @@ _ABILITIES: Final[tuple[tuple[type[Any], type[_Guarded]], ...]] = (
 )
 
 
-def guarded(name: str, kind: str, of: Channel) -> GuardedChannel:
-    """Return the channel behind its guard, with the abilities that it has."""
-    able = tuple(guard for ability, guard in _ABILITIES if isinstance(of, ability))
+def behind_bulkhead(name: str, kind: str, of: Channel) -> BulkheadChannel:
+    """Return the channel behind its bulkhead, with the abilities that it has."""
+    able = tuple(behind for ability, behind in _ABILITIES if isinstance(of, ability))
     return _class_of(able)(name, kind, of)
 
 
 @cache
-def _class_of(able: tuple[type[_Guarded], ...]) -> type[GuardedChannel]:
-    return cast("type[GuardedChannel]", type("GuardedChannel", (*able, GuardedChannel), {})) if able else GuardedChannel
+def _class_of(able: tuple[type[_Behind], ...]) -> type[BulkheadChannel]:
+    return (
+        cast("type[BulkheadChannel]", type("BulkheadChannel", (*able, BulkheadChannel), {}))
+        if able
+        else BulkheadChannel
+    )
 
 
 def _access(said: object) -> Access:
@@ -183,7 +187,7 @@ _METHODS: Final = (
 )
 
 
-def build_channel(platforms: Mapping[str, Spec], kind: str, name: str, settings: object) -> GuardedChannel:
+def build_channel(platforms: Mapping[str, Spec], kind: str, name: str, settings: object) -> BulkheadChannel:
     """Return the channel of these settings. Raises ChannelUnbuiltError, or SpecRefusedError of the package."""
     spec = platforms[kind]
     package = str(getattr(spec.build, "__module__", kind)).partition(".")[0]
@@ -193,7 +197,7 @@ def build_channel(platforms: Mapping[str, Spec], kind: str, name: str, settings:
         lacking = [each for each in _METHODS if not callable(getattr(channel, each, None))]
         lacking += [each for each, fits in FITS.items() if not fits(getattr(channel, each, None))]
         if not lacking:
-            return guarded(name, kind, channel)
+            return behind_bulkhead(name, kind, channel)
         why = f"the package {package} built one without a usable {', '.join(lacking)}"
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anything: it is somebody else's package
         at = place_of(error, package)

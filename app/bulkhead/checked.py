@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 from msgspec.structs import replace
 
 from app.abilities.directories import Member, ReportsTo
-from app.guard.calls import UnusableError
+from app.bulkhead.calls import UnusableError
 from app.ports import (
     Account,
     AccountStatus,

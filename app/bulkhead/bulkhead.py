@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
 
-from app.guard import checked
-from app.guard.calls import ChannelFaultyError, ChannelHangsError, Failed, UnusableError, call_within, place_of
+from app.bulkhead import checked
+from app.bulkhead.calls import ChannelFaultyError, ChannelHangsError, Failed, UnusableError, call_within, place_of
 from app.ports import ChannelRefusedError, ChannelUnavailableError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _SAID_AGAIN: Final = 60.0
 """Seconds after which the same fault is logged again: of a thousand people, a look-up that fails is one line."""
 
 
-class Guard:
+class Bulkhead:
     """Makes the calls of one channel, and says what was wrong with them."""
 
     def __init__(self, name: str, of: object) -> None:

@@ -1,4 +1,4 @@
-"""A channel as the core has it: the package's own behind a guard.
+"""A channel as the core has it: the package's own behind a bulkhead.
 
 Nothing that a package does reaches anybody else. Each of its calls ends within a bound; what it raises besides the
 errors of `app.ports` is a `ChannelFaultyError`; what it returns has been looked at. What went wrong is logged by the
@@ -12,10 +12,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from app.bulkhead import checked
+from app.bulkhead.bulkhead import BOUNDS, Bulkhead
+from app.bulkhead.calls import Returned, call_within
 from app.domain.text.language import Language
-from app.guard import checked
-from app.guard.calls import Returned, call_within
-from app.guard.guard import BOUNDS, Guard
 from app.ports import CallbackRejectedError, HttpAnswer
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ FITS: Final[Mapping[str, Callable[[object], bool]]] = {
 class _Said:
     """Asks the package, and says what it said last where it fails to: cards are composed with it, inside a write."""
 
-    def __init__(self, guard: Guard, of: object) -> None:
+    def __init__(self, bulkhead: Bulkhead, of: object) -> None:
         """Take what was looked at when the channel was built."""
-        self._guard = guard
+        self._bulkhead = bulkhead
         self._of = of
         self._last = {what: getattr(of, what) for what in FITS}
 
@@ -53,14 +53,14 @@ class _Said:
         try:
             said = getattr(self._of, what)
         except Exception as error:  # noqa: BLE001 - anything: it is somebody else's package
-            self._guard.fault(what, error)
+            self._bulkhead.fault(what, error)
             return self._last[what]
         if said is not self._last[what] and FITS[what](said):
             self._last[what] = said
         return self._last[what]
 
 
-class GuardedChannel:
+class BulkheadChannel:
     """See `app.ports.Channel` for what each method promises; this one keeps the promises."""
 
     def __init__(self, name: str, kind: str, of: Channel) -> None:
@@ -68,8 +68,8 @@ class GuardedChannel:
         self._name = name
         self._kind = kind
         self.of = of
-        self.guard = Guard(name, of)
-        self._said = _Said(self.guard, of)
+        self.bulkhead = Bulkhead(name, of)
+        self._said = _Said(self.bulkhead, of)
 
     @property
     def name(self) -> str:
@@ -118,33 +118,35 @@ class GuardedChannel:
 
     async def post(self, post: Post) -> MessageRef:
         """Put a card into a chat."""
-        return await self.guard.call("post", lambda: self.of.post(post), checked.message_ref)
+        return await self.bulkhead.call("post", lambda: self.of.post(post), checked.message_ref)
 
     async def find(self, chat_id: str, key: str, *, since: datetime) -> MessageRef | None:
         """Look for what an earlier attempt left."""
-        return await self.guard.call("find", lambda: self.of.find(chat_id, key, since=since), checked.maybe_message_ref)
+        return await self.bulkhead.call(
+            "find", lambda: self.of.find(chat_id, key, since=since), checked.maybe_message_ref
+        )
 
     async def refresh(self, ref: MessageRef, card: Card, /) -> None:
         """Make the message show the card."""
-        await self.guard.call("refresh", lambda: self.of.refresh(ref, card), checked.nothing)
+        await self.bulkhead.call("refresh", lambda: self.of.refresh(ref, card), checked.nothing)
 
     async def notify(self, ref: MessageRef, notice: Notice, /) -> None:
         """Say something under the message."""
-        await self.guard.call("notify", lambda: self.of.notify(ref, notice), checked.nothing)
+        await self.bulkhead.call("notify", lambda: self.of.notify(ref, notice), checked.nothing)
 
     async def announce(self, chat_id: str, notice: Notice, /) -> None:
         """Say something in a chat."""
-        await self.guard.call("announce", lambda: self.of.announce(chat_id, notice), checked.nothing)
+        await self.bulkhead.call("announce", lambda: self.of.announce(chat_id, notice), checked.nothing)
 
     async def look_up(self, *, email: str, account_id: str) -> Account | None:
         """Say which account somebody has."""
-        return await self.guard.call(
+        return await self.bulkhead.call(
             "look_up", lambda: self.of.look_up(email=email, account_id=account_id), checked.maybe_account
         )
 
     async def group_members(self, source: str, /) -> tuple[str, ...]:
         """Return who is in a group."""
-        return await self.guard.call("group_members", lambda: self.of.group_members(source), checked.account_ids)
+        return await self.bulkhead.call("group_members", lambda: self.of.group_members(source), checked.account_ids)
 
     def read(self, call: InboundCall, *, now: datetime) -> Inbound:
         """Say what a call asks. One that the package fails at is nobody's: none has proved yet who they are."""
@@ -153,7 +155,7 @@ class GuardedChannel:
         except CallbackRejectedError as error:
             why = checked.words(getattr(error, "why", ""))
         except Exception as error:  # noqa: BLE001 - anything: it is somebody else's package
-            why = str(self.guard.fault("read", error))
+            why = str(self.bulkhead.fault("read", error))
         raise CallbackRejectedError(why)
 
     def answer(self, click: Click, outcome: ClickOutcome) -> HttpAnswer:
@@ -161,27 +163,27 @@ class GuardedChannel:
         try:
             return checked.http_answer(self.of.answer(click, outcome))
         except Exception as error:  # noqa: BLE001 - anything: it is somebody else's package
-            self.guard.fault("answer", error)
+            self.bulkhead.fault("answer", error)
             return HttpAnswer()
 
     async def open_form(self, click: Click, form: Form, /) -> None:
         """Open a form."""
-        await self.guard.call("open_form", lambda: self.of.open_form(click, form), checked.nothing)
+        await self.bulkhead.call("open_form", lambda: self.of.open_form(click, form), checked.nothing)
 
     async def tell(self, click: Click, outcome: ClickOutcome) -> None:
         """Say the outcome privately."""
-        await self.guard.call("tell", lambda: self.of.tell(click, outcome), checked.nothing)
+        await self.bulkhead.call("tell", lambda: self.of.tell(click, outcome), checked.nothing)
 
     async def examine(self) -> list[Finding]:
         """Check what can be checked."""
-        return await self.guard.call("examine", self.of.examine, checked.findings)
+        return await self.bulkhead.call("examine", self.of.examine, checked.findings)
 
     async def warm_up(self) -> None:
         """Load ahead what is slow to load."""
-        await self.guard.call("warm_up", self.of.warm_up, checked.nothing)
+        await self.bulkhead.call("warm_up", self.of.warm_up, checked.nothing)
 
     async def close(self) -> None:
         """Let go of connections. Nobody can do anything about one that does not: it is logged."""
         came = await call_within(self.of.close, seconds=BOUNDS["close"])
         if not isinstance(came, Returned):
-            self.guard.tell("close", "its package did not close it")
+            self.bulkhead.tell("close", "its package did not close it")
