@@ -24,12 +24,13 @@ from app.policies.marks.value_words import refusal_in_words
 from app.settings import Settings, is_of_its_file
 from app.storage.database.mends import lacking_rights, mend_of
 from app.storage.engine.trouble import database_fault
+from app.storage.identity.lacking_secrets import count_open
 from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.make_store import dialect_for, make_store
 from app.storage.place.address import is_postgres
 from app.usecases.pauses.strangers import strange_tool
 from app.usecases.proving.factors import Factors
-from app.usecases.proving.seal_standing import SealStanding, why_foreign
+from app.usecases.proving.seal_standing import SealStanding, why_foreign, why_lacking
 from app.usecases.reading.at_start import port_warnings
 from app.usecases.reading.keys import Keys
 from app.usecases.reading.read import Read
@@ -114,6 +115,17 @@ async def foreign_secret(store: Store, org: str) -> str | None:
     known = await store.read(list_seal_ids, org=org)
     given = store.seals.key_ids if store.seals else ()
     return why_foreign(org, known, given)
+
+
+async def lacking_secret(store: Store, org: str) -> str | None:
+    """Say that open requests are sealed with a secret that ASSENT_SECRET has not, and a gateway has had; None: none."""
+    sealed = await store.read(count_open, org=org, long=True)
+    return why_lacking(org, sealed, store.seals.key_ids if store.seals else ())
+
+
+async def secret_fault(store: Store, org: str) -> str | None:
+    """Say what keeps requests from being changed with ASSENT_SECRET as it is given; None: nothing."""
+    return await foreign_secret(store, org) or await lacking_secret(store, org)
 
 
 def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> None:
@@ -218,6 +230,7 @@ class Beside(Struct, frozen=True, kw_only=True):
     seal_standing: SealStanding
     read: Read
     store: Store
+    seals: Seals
     loaded: LoadedPolicy
 
     @property
@@ -226,8 +239,8 @@ class Beside(Struct, frozen=True, kw_only=True):
         return self.loaded.policy.directory
 
     async def warn_of_secret(self) -> None:
-        """Say that ASSENT_SECRET is none of those that the rows were sealed with, if so."""
-        why = await foreign_secret(self.store, self.org)
+        """Say that ASSENT_SECRET lacks one that rows are sealed with, if so."""
+        why = await secret_fault(self.store, self.org)
         if why is not None:
             typer.echo(f"warning: {why}", err=True)
 
@@ -272,6 +285,7 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
                 seal_standing=SealStanding(store=store, seals=seals),
                 read=read,
                 store=store,
+                seals=seals,
                 loaded=loaded,
             )
         finally:

@@ -8,7 +8,14 @@ from starlette.responses import Response
 
 from app.console.pages import page
 from app.console.visit import HSTS, is_secure, language_of
-from app.domain.errors import AssentError, ForbiddenError, NotFoundError, UnauthenticatedError, UnavailableError
+from app.domain.errors import (
+    AssentError,
+    ForbiddenError,
+    LackingSecretError,
+    NotFoundError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from app.domain.words.say import say
 
 if TYPE_CHECKING:
@@ -22,6 +29,7 @@ _CLOSED: tuple[tuple[type[AssentError], str, int], ...] = (
     (UnauthenticatedError, "closed", 401),
     (ForbiddenError, "no_longer", 403),
     (NotFoundError, "missing", 404),
+    (LackingSecretError, "lacking", 503),
     (UnavailableError, "away", 503),
 )
 
@@ -45,7 +53,7 @@ async def told(
         language = language_of(request, None)
         roles = cast("list[str]", error.more.get("roles", []))
         who = [say(language, f"admin.role.{role}") for role in roles]
-        values = {"name": name, "who": " / ".join(who)}
+        values = {"name": name, "who": " / ".join(who), "secret_id": error.more.get("secret_id", "")}
         return await page(request, "closed.html", language, values, status=status)
 
 

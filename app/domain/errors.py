@@ -30,12 +30,15 @@
     ├── TooSlowError                  a body that does not arrive
     ├── TooManyError                  over a quota; try later
     └── UnavailableError              the store is away or we are stopping; try later
+        └── LackingSecretError        the secret that it takes is not given here
 
 The docstring of a class is the title that callers read; `code` is stable and is what programs look at. HTTP knows these
 errors (`app/api/wire/problems.py`); they do not know HTTP.
 """
 
 from __future__ import annotations
+
+from typing import Self
 
 
 class AssentError(Exception):
@@ -245,3 +248,27 @@ class UnavailableError(AssentError):
     """The gateway cannot do this right now; try again shortly."""
 
     code = "unavailable"
+
+
+class LackingSecretError(UnavailableError):
+    """This gateway lacks the secret that this was sealed with; nothing was done."""
+
+    code = "lacking_secret"
+
+    @classmethod
+    def of_request(cls, key_id: str) -> Self:
+        """Say it of a request, for whoever votes, claims or reports."""
+        detail = (
+            f"the request is sealed with a secret (id {key_id}) that this gateway does not have: nothing was done. "
+            "Your operator puts it back behind the new one (`assent doctor`); try again then"
+        )
+        return cls(detail, retry_after=30, secret_id=key_id)
+
+    @classmethod
+    def of_keys(cls) -> Self:
+        """Say it to whoever comes with a key that opens nothing here: of which keys it is true stays unsaid."""
+        detail = (
+            "this key opens nothing here, and it may be that it cannot be checked: this gateway lacks a secret that "
+            "keys of this database are kept under. Nothing was done; try again once your operator has put it back"
+        )
+        return cls(detail, retry_after=30)

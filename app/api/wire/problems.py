@@ -59,6 +59,7 @@ STATUS: dict[type[AssentError], int] = {
     errors.TooSlowError: 408,
     errors.TooManyError: 429,
     errors.UnavailableError: 503,
+    errors.LackingSecretError: 503,
 }
 """Every error of the domain has a row (a test walks the tree)."""
 

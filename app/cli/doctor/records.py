@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from app.cli.beside_database import counted, foreign_secret
+from app.cli.beside_database import counted, foreign_secret, lacking_secret
 from app.cli.doctor.payments import PAGE, askings, error, ok, paying_tools, warning
 from app.cli.doctor.replicas import look_at_replicas
 from app.domain.call.name_pattern import NamePattern
 from app.domain.errors import AssentError
 from app.domain.identity.api_key import Scope, is_newest, sealed_under
+from app.domain.lifecycle.replayed import Lacks
 from app.domain.people.assurance import Assurance
 from app.domain.rules.permits import PermitKind
 from app.domain.text.visible import on_one_line
 from app.storage.cards.outbox import list_rows
 from app.storage.identity.api_keys import list_keys
+from app.storage.identity.lacking_secrets import given_up
 from app.storage.permits.permits import list_permits
 from app.storage.requests.executions import list_elsewhere, list_unknown
 from app.storage.tables.columns import MISREAD
@@ -49,7 +51,14 @@ MOST_EVENTS = 10_000
 DECLARE = "assent restored: see docs/operations.md"
 """The mend of a database that is behind what a gateway has seen of it: what is told of that is told once."""
 _SECRETS = "ASSENT_SECRET=new,old"
+_PUT_BACK = "put the old secret back, ASSENT_SECRET=new,old, until they are over; if it is lost: assent reseal"
+_REVIVE = (
+    "put the old secret back behind the new one until each was used once; if it is lost, make and revoke them anew"
+)
 _NOT_HELD = "{org}: the trail was not held against the rows: they are sealed with another secret"
+_UNVERIFIED = (
+    "{org}: the trail is unbroken, and the rows say the same, as far as it can be verified: not the seals of {many}"
+)
 _SETTLED_WITHIN = timedelta(minutes=5)
 _DECIDED_WITHIN = timedelta(days=1)  # by the people of a service that asks its own
 _MOST = 500
@@ -72,7 +81,9 @@ async def look_at_records(store: Store, book: PolicyBook, org: str, *, head_file
     """Look at what the rows of one org say. `head_file`: where a gateway notes how far the trail has come."""
     policy = book.current(org).policy
     why = await foreign_secret(store, org) if store.seals is not None else None
+    lacking = await lacking_secret(store, org) if store.seals is not None and why is None else None
     return [
+        *([error(lacking, _PUT_BACK)] if lacking is not None else []),
         *([error(why, _SECRETS)] if why is not None else await _look(org, _secret(store, org))),
         *([warning(_NOT_HELD.format(org=org), _SECRETS)] if why is not None else await _trail(store, org, head_file)),
         *await _look(org, _executor(store, policy)),
@@ -135,10 +146,13 @@ async def _trail(store: Store, org: str, head_file: Path | None) -> list[Finding
     """Verify the trail as `assent audit verify` does, of a long one its end; and say what was not looked at."""
     there = head_file is not None and await asyncio.to_thread(head_file.exists)  # `_head` says where it is not
     found = await VerifyTrail(store=store, head_file=head_file if there else None)(org, most=MOST_EVENTS)
-    if found.faults:
-        first, more = on_one_line(found.faults[0].text), len(found.faults) - 1
+    faults = [fault for fault in found.faults if not isinstance(fault, Lacks)]
+    if faults:
+        first, more = on_one_line(faults[0].text), len(faults) - 1
         what = f"{org}: the trail is broken after {found.seen} events: {first}" + (f", and {more} more" if more else "")
         return [error(what, "keep a copy of the database; `assent audit verify` says where; restore")]
+    if found.faults:
+        return [warning(_UNVERIFIED.format(org=org, many=counted(len(found.faults), "open request")), _SECRETS)]
     if found.older:
         return [
             ok(
@@ -157,9 +171,12 @@ async def _secret(store: Store, org: str) -> list[Finding]:
         return []
     now = await store.read(lambda tx: tx.now(), org=org)
     live = [key for key in await store.read(list_keys, org=org, long=True) if key.live(now)]
-    lost = [key.id for key in live if sealed_under(key) not in seals.key_ids]
+    lost = {key.id: sealed_under(key) for key in live if sealed_under(key) not in seals.key_ids}
+    under = {key_id for key_id in lost.values() if key_id is not None}
+    is_over = bool(lost) and under <= await store.read(lambda tx: given_up(tx, under), org=org, long=True)
     old = [key.id for key in live if key.id not in lost and not is_newest(seals, key)]
-    said = [warning(f"{org}: dead with their secret: the keys {', '.join(lost)}", "make them anew")] if lost else []
+    mend = "make them anew, and revoke these" if is_over else _REVIVE
+    said = [warning(f"{org}: dead with their secret: the keys {', '.join(lost)}", mend)] if lost else []
     if old:
         what = f"{org}: these keys were not used since the secret changed, and end with the old one: {', '.join(old)}"
         said.append(warning(what, "keep the old secret until each was used once"))

@@ -8,15 +8,17 @@ from app.cli.doctor.payments import error, ok, warning
 from app.domain.trail.replicas import Matter
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.trail.replicas import list_written
-from app.usecases.upkeep.watch_replicas import MILD, look
+from app.usecases.upkeep.watch_replicas import MILD, Seen, list_sealed, look
 
 if TYPE_CHECKING:
     from app.ports import Finding
     from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 _MENDS = {
     Matter.REFUSED: "assent config check, there: the file before is still in force",
-    Matter.SECRET: "the same ASSENT_SECRET everywhere; to change it: docs/operations.md",
+    Matter.SECRET: "the same ASSENT_SECRET everywhere, the old one behind the new one until what is open under it is "
+    "over: docs/operations.md",
     Matter.KEYS: "go on with the rotation: docs/operations.md",
     Matter.POLICY: "bring the same file to each of them",
     Matter.CLOCK: "a time service on each of them, and on the database",
@@ -26,7 +28,13 @@ _MENDS = {
 
 async def look_at_replicas(store: Store) -> list[Finding]:
     """Say in what those that are live differ; nothing, where none runs."""
-    seen = await store.read(lambda tx: look(list_written(tx), tx.now()), org=EVERY_ORG)
+    given = store.seals.key_ids if store.seals is not None else ()
+
+    def read(tx: Tx) -> Seen:
+        written = list_written(tx)
+        return look(written, tx.now(), list_sealed(tx, written, given), at_once=True)
+
+    seen = await store.read(read, org=EVERY_ORG, long=True)
     if not seen.live:
         return []
     if not seen.differences:

@@ -109,9 +109,9 @@ async def _flip(
 
 async def _refuse_foreign(store: Store, org: str) -> None:
     """End with 1 where what waits was sealed with another secret: nothing of it can be changed. The pause stands."""
-    from app.cli.beside_database import foreign_secret
+    from app.cli.beside_database import secret_fault
 
-    why = await foreign_secret(store, org)
+    why = await secret_fault(store, org)
     if why is not None:
         typer.echo(f"{why}; the pause is in force, and nothing that waits under it was ended", err=True)
         raise typer.Exit(code=1)

@@ -80,12 +80,12 @@ async def _declare(by: str, reason: str) -> None:
 
 async def _refuse_foreign(store: Store) -> None:
     """End with 2 where rows were sealed with another secret: none of them could be fenced off."""
-    from app.cli.beside_database import foreign_secret
+    from app.cli.beside_database import secret_fault
     from app.storage.engine.transaction import EVERY_ORG
     from app.storage.sessions.switches import list_orgs
 
     for org in await store.read(list_orgs, org=EVERY_ORG):
-        why = await foreign_secret(store, org)
+        why = await secret_fault(store, org)
         if why is not None:
             typer.echo(f"{why}; nothing was declared", err=True)
             raise typer.Exit(code=2)

@@ -125,7 +125,12 @@ def is_newest(seals: Seals, key: ApiKey) -> bool:
 
 def sealed_under(key: ApiKey) -> str | None:
     """Return the id of the secret that a key's hash was made with; None if it does not say."""
-    parts = key.secret_hash.split(".")
+    return sealed_as(key.secret_hash)
+
+
+def sealed_as(secret_hash: str) -> str | None:
+    """Return the id of the secret that a hash was made with; None if it does not say."""
+    parts = secret_hash.split(".")
     return parts[1] if len(parts) > 1 else None
 
 

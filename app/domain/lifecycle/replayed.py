@@ -44,6 +44,10 @@ class Fault(NamedTuple):
     text: str
 
 
+class Lacks(Fault):
+    """Something that could not be verified here: the secret that it is sealed with is not given."""
+
+
 class Said(NamedTuple):
     """What an event says, and its number."""
 

@@ -14,6 +14,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "stale": ("the card is not the live one", "卡片已失效"),
     "copy": ("it was a second copy of the card", "卡片的重复副本"),
     "other_secret": ("the card was signed with a key that this gateway does not know", "卡片签名所用的密钥未知"),
+    "lacking_secret": ("its secret is not given to this gateway", "本网关没有封存它的密钥"),
     "unsealed": ("what is stored is not what was asked", "存储的内容与申请不符"),
     "retry": ("where the card is was not known yet", "尚不知卡片位置"),
     # Who pressed.

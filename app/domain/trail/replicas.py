@@ -81,13 +81,20 @@ class Difference(Struct, frozen=True, kw_only=True):
         return [f"{name}: {value}" for name, value in sorted(self.values.items())]
 
 
-def differ(replicas: Sequence[Replica], *, now: datetime) -> tuple[Difference, ...]:
-    """Return in what those of them that are live differ; () if they agree."""
+def differ(
+    replicas: Sequence[Replica], *, now: datetime, sealed: Collection[str] = (), at_once: bool = False
+) -> tuple[Difference, ...]:
+    """Return in what those of them that are live differ; () if they agree.
+
+    `sealed` are the ids of the secrets that open requests are sealed with. `at_once`: whoever asks in the midst of a
+    rotation is told already which secrets are accepted where.
+    """
     live = [replica for replica in replicas if replica.is_live(now)]
     lasting = [replica for replica in live if now - replica.since >= GRACE]
+    accepts = {each.id: "+".join(each.key_ids) for each in (live if at_once else lasting)}
     found = [
         _of(Matter.REFUSED, {each.id: each.refused for each in live if each.refused is not None}),
-        _secrets(live) or _unlike(Matter.KEYS, {each.id: "+".join(each.key_ids) for each in lasting}),
+        _secrets(live, sealed) or _unlike(Matter.KEYS, accepts),
         _unlike(Matter.POLICY, {each.id: each.policy_version for each in lasting}),
         _clocks(live),
         _unlike(Matter.SOFTWARE, {each.id: each.software for each in lasting}),
@@ -112,10 +119,19 @@ def unread_secrets(mine: Collection[str], others: Sequence[Replica], known: Sequ
     return lacking
 
 
-def _secrets(live: Sequence[Replica]) -> Difference | None:
-    """Return whether one of them seals what another cannot read: in the steps of a rotation none does."""
-    newest = {each.key_ids[0] for each in live}
-    if all(newest <= set(each.key_ids) for each in live):
+def accepted(replicas: Sequence[Replica], *, mine: Collection[str], now: datetime) -> set[frozenset[str]]:
+    """Return the sets of secrets that this gateway and the live ones accept, by their ids: one, where all are alike."""
+    return {frozenset(mine), *(frozenset(each.key_ids) for each in replicas if each.is_live(now))}
+
+
+def _secrets(live: Sequence[Replica], sealed: Collection[str]) -> Difference | None:
+    """Return whether one of them seals, or can read, what another cannot: in the steps of a rotation none does.
+
+    What none of them has is no difference: none of them is ready for it.
+    """
+    readable = set(sealed).intersection({key_id for each in live for key_id in each.key_ids})
+    needed = {each.key_ids[0] for each in live} | readable
+    if all(needed <= set(each.key_ids) for each in live):
         return None
     return _of(Matter.SECRET, {each.id: "+".join(each.key_ids) for each in live})
 

@@ -133,6 +133,11 @@ _EN: Mapping[str, str] = {
     "click.stale": "This card is no longer the live one. Please use the newest card.",
     "click.other_secret": "This gateway does not know the key that signed this card, so nothing was recorded. "
     "Press again in a minute, or use the newest card; if it stays so, tell your operator (`assent doctor`).",
+    "click.lacking_secret": "This request is sealed with a secret (id {secret_id}) that this gateway does not "
+    "have: nothing was done. Tell your operator (`assent doctor`), and try again once it is back.",
+    "review.lacking": "Not available just now",
+    "review.lacking.why": "This request is sealed with a secret (id {secret_id}) that this gateway does not "
+    "have: nothing was done. Tell your operator (`assent doctor`), and try again once it is back.",
     "click.unsealed": "What is stored of this request is not what was asked: nothing is done. Tell your operator.",
     "click.late": "Your click is being recorded. Look at the card in a moment; if nothing changed, press again.",
     "click.retry": "Nothing was recorded. Please press again in a moment.",
@@ -239,6 +244,11 @@ _ZH: Mapping[str, str] = {
     "click.stale": "这张卡片已失效，请使用最新的卡片。",
     "click.other_secret": "本网关不认识签署这张卡片的密钥，未作任何记录。"
     "请稍后再点或使用最新的卡片；若仍如此，请告知管理员（`assent doctor`）。",
+    "click.lacking_secret": "封存这条请求的密钥（编号 {secret_id}）本网关没有，未做任何操作。"
+    "请告知管理员（`assent doctor`），恢复后再试。",
+    "review.lacking": "暂时无法处理",
+    "review.lacking.why": "封存这条请求的密钥（编号 {secret_id}）本网关没有，未做任何操作。"
+    "请告知管理员（`assent doctor`），恢复后再试。",
     "click.unsealed": "这条请求的存储记录与提交时不符，已拒绝处理，请告知管理员。",
     "click.late": "已收到您的点击，正在记录。请稍后查看卡片；如没有变化，请再按一次。",
     "click.retry": "未做任何记录，请稍后再按一次。",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.sql.elements import ClauseElement
 
+    from app.domain.errors import AssentError
     from app.domain.identity.seals import Seals
     from app.domain.trail.audit import Record
     from app.ports import IdFactory
@@ -134,7 +135,7 @@ class Batch:
     unread: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     fresh_keys: set[str] = field(default_factory=set[str])
     bound: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
-    refused: set[str] = field(default_factory=set[str])
+    refused: dict[str, AssentError] = field(default_factory=dict[str, "AssentError"])
     looked: set[object] = field(default_factory=set[object])
     """What some unit has read already that is the same for all of them: see `Tx.looks_first`."""
     linked: list[Link] = field(default_factory=list["Link"])

@@ -15,6 +15,7 @@ class ValueKeys(Protocol):
     """The keys that values are encrypted with where they are kept: see `app/storage/identity/vault.py`."""
 
     shown: OrderedDict[str, object]  # what was read with them, by its row's id: it is forgotten with any of them
+    had: set[tuple[str, str]]  # secrets that an org's gateways have had, by their ids: as the trail said of them
 
     def newest(self, tx: Tx, org: str) -> Any:
         """Return the key that an org's values are encrypted with; it is made if there is none that can be read."""

@@ -111,6 +111,7 @@ class Vault:
         self._newest: dict[str, ValueKey] = {}
         self._told: set[tuple[str, str]] = set()
         self.shown: OrderedDict[str, object] = OrderedDict()
+        self.had: set[tuple[str, str]] = set()
 
     def newest(self, tx: Tx, org: str) -> ValueKey:
         """Return the key that an org's values are encrypted with; it is made if there is none that can be read.

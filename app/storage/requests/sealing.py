@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
-from app.domain.errors import NotFoundError, UnsealedError
+from app.domain.errors import LackingSecretError, NotFoundError, UnsealedError
 from app.domain.identity.seals import BadTokenError
+from app.domain.lifecycle.against_trail import request_faults
+from app.domain.lifecycle.replayed import replay
 from app.domain.lifecycle.restored import is_open
 from app.domain.trail.audit import Kind, Record
 from app.storage.exhibits.exhibits import exhibits_fault
-from app.storage.identity.secret_ids import list_seal_ids
+from app.storage.identity.lacking_secrets import lacking_secret
 from app.storage.identity.vault import DESTROYED
 from app.storage.requests.known import ASKS, EXECUTED, OFTEN, YOUNGER, moved_of, remember
 from app.storage.requests.request_rows import request_from_rows
 from app.storage.tables.columns import MISREAD
 from app.storage.tables.request_columns import DECISION, GRANT
-from app.storage.trail.audit_chain import was_said
+from app.storage.trail.audit_chain import list_of_request, was_said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,6 +59,8 @@ ALWAYS_SEALED: dict[str, Sequence[str]] = {
 }
 """What a seal covers whatever it says, by table: no column younger than seals may be among it, or what was sealed
 before it was there would be taken for forged."""
+LACKS = "it is sealed with the secret"
+_PUT_BACK = "which ASSENT_SECRET does not have: put it back behind the new one, or `assent reseal`"
 _OTHER = "what it asks is not what was asked"
 _NOTHING_YOUNGER = (None,) * len(YOUNGER)
 
@@ -79,32 +83,44 @@ def seals_of(tx: Tx, request: ConfirmationRequest, moved: Moved, *, asked: str |
 def read_sealed(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest | None:
     """Make the request of locked rows; None, with an event and an alarm, if they are not what a gateway wrote.
 
-    `why_missing` says then what a caller is told.
+    None as well, without either, where the secret lacks here that they are sealed with, and they are what the trail
+    says of them: whether they were forged all the same is for whoever has it to say. `why_missing` says then what a
+    caller is told.
     """
     row = rows[0]
     tx.bound[row["id"]] = row["bound_digest"]
     try:
         request = request_from_rows(tx, rows)
         why = None if tx.seals is None else row["unread"] or _fault(tx, rows, request)
+        if why is not None and why != DESTROYED and (key_id := lacking_secret(tx, row)) is not None:
+            why = _open_fault(row, request) or _unlike_trail(tx, row, request)
+            if why is None:
+                return _refuse_lacking(tx, row["id"], key_id)
     except MISREAD:
         request, why = None, "it cannot be read"
     if why is None:
         return request
     if row.get("unread") == DESTROYED:  # on an operator's word, as the trail says
-        tx.refused.add(row["id"])
+        tx.refused[row["id"]] = UnsealedError()
         return None
     if row["id"] not in tx.refused and not was_said(
         tx, row["id"], Kind.FORGED
     ):  # it is said once, however often it is tried
         tx.append(Record(kind=Kind.FORGED, actor="system", facts={"why": why}), request_id=row["id"])
-    tx.refused.add(row["id"])
+    tx.refused[row["id"]] = UnsealedError()
     log.critical("request.forged", org=tx.org, request=row["id"], why=why)
     return None
 
 
 def why_missing(tx: Tx, request_id: str) -> AssentError:
-    """Say why a request could not be locked: it is not there, or its rows are not what a gateway wrote."""
-    return UnsealedError() if request_id in tx.refused else NotFoundError()
+    """Say why a request could not be locked: it is not there, is not what a gateway wrote, or its secret lacks here."""
+    return tx.refused.get(request_id) or NotFoundError()
+
+
+def _refuse_lacking(tx: Tx, request_id: str, key_id: str) -> None:
+    if request_id not in tx.refused:  # loud is what watches over all of them, and says how many they are
+        log.warning("request.lacks_secret", org=tx.org, request=request_id, secret=key_id)
+    tx.refused[request_id] = LackingSecretError.of_request(key_id)
 
 
 def is_as_sealed(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> bool:
@@ -116,16 +132,17 @@ def why_changed(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> st
     """Say why rows are not what a gateway sealed; None: they are, or it was with a secret that was since retired.
 
     What ended before a secret was changed keeps the seal that it had: nothing comes of it, and the trail tells of it.
+    What is open under it cannot be verified: `LACKS` begins what is said of that.
     """
     row = rows[0]
     if row["unread"] is not None or tx.seals is None:
         return None if row["unread"] == DESTROYED else row["unread"]
-    retired = set(list_seal_ids(tx)) - set(tx.seals.key_ids)
-    parts = str(row["seal"]).split(".")
-    if len(parts) == 3 and parts[1] in retired and not is_open(request):
-        known: Known = row["known"]
-        return None if known.digest == row["bound_digest"] else _OTHER
-    return _fault(tx, rows, request)
+    retired = lacking_secret(tx, row)
+    if retired is None:
+        return _fault(tx, rows, request)
+    if (why := _open_fault(row, request)) is not None:
+        return why
+    return f"{LACKS} {retired}, {_PUT_BACK}" if is_open(request) else None
 
 
 def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | None:
@@ -133,17 +150,33 @@ def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | N
     bound, seal = row["bound_digest"], row["seal"]
     if seal is None or bound is None:
         return "it has no seal" if is_open(request) else None
-    if row["said_version"] is not None and row["said_version"] > request.version:
-        return "it was set back: the trail has a later version of it"
+    if (why := _open_fault(row, request)) is not None:
+        return why
     known: Known = row["known"]
-    if known.digest != bound:
-        return _OTHER
     if known.request is None:
         moved = moved_of(rows)
         if (why := _seal_fault(tx, request.id, bound, seal, moved)) is not None:
             return why
         remember(tx, request.id, known._replace(moved=(seal, moved), request=request))
     return exhibits_fault(tx, request.id, request.call.evidence) if request.call.evidence else None
+
+
+def _open_fault(row: Row, request: ConfirmationRequest) -> str | None:
+    """Say what is wrong with a row that takes no secret to see; of what cannot be read, nothing is known."""
+    if row["said_version"] is not None and row["said_version"] > request.version:
+        return "it was set back: the trail has a later version of it"
+    known: Known = row["known"]
+    return None if row["unread"] is not None or known.digest == row["bound_digest"] else _OTHER
+
+
+def _unlike_trail(tx: Tx, row: Row, request: ConfirmationRequest) -> str | None:
+    """Say why a locked row is not what the trail says of it: that takes no secret either."""
+    try:
+        replayed = replay(list_of_request(tx, request.id))
+    except UnsealedError as error:
+        return error.detail
+    faults = request_faults(request, replayed, end=-1, destroyed=row["unread"] is not None)
+    return faults[0].text if faults else None
 
 
 def _seal_fault(tx: Tx, request_id: str, bound: str, seal: str, moved: Moved) -> str | None:
@@ -153,7 +186,9 @@ def _seal_fault(tx: Tx, request_id: str, bound: str, seal: str, moved: Moved) ->
     try:
         tx.seals.verify_text(ROW, _text(request_id, bound, moved), key_id=parts[1], mac=parts[2])
     except BadTokenError:
-        return "its seal does not match what it says, or was made with another secret"
+        if parts[1] not in tx.seals.key_ids:
+            return "its seal names a secret that no gateway of this database has had"
+        return "its seal does not match what it says"
     return None
 
 

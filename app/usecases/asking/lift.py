@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.errors import AssentError, ConflictError, NotEligibleError, NotFoundError
+from app.domain.errors import AssentError, ConflictError, NotEligibleError
 from app.domain.people.people import email_key
 from app.domain.request.decision import Evidence
 from app.domain.request.redact import scrubbed_for
@@ -16,6 +16,7 @@ from app.domain.request.request import API, Status
 from app.domain.trail.audit import Kind, Record
 from app.storage.refusals.lifts import is_lifted, put_lift
 from app.storage.requests.requests import lock_request
+from app.storage.requests.sealing import why_missing
 from app.usecases.voters.electorate import voters_of
 from app.usecases.writing.refused_click import refused_click
 
@@ -44,7 +45,7 @@ class Lift:
         def unit(tx: Tx) -> ConfirmationRequest | AssentError:
             locked = lock_request(tx, request_id)
             if locked is None:
-                return NotFoundError()
+                return why_missing(tx, request_id)
             request, now = locked
             concerned = {email_key(each) for each in (request.call.requester, request.call.owner) if each}
             voters = voters_of(request, self._book.current(org).policy, now=now)

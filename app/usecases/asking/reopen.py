@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.domain.call.exhibit import sent_again
-from app.domain.errors import AssentError, ConflictError, InvalidError, NotEligibleError, NotFoundError, TooManyError
+from app.domain.errors import AssentError, ConflictError, InvalidError, NotEligibleError, TooManyError
 from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
 from app.domain.request.decision import Evidence
 from app.domain.request.request import API, Status
@@ -21,6 +21,7 @@ from app.domain.words.say import say
 from app.storage.exhibits.exhibits import list_contents
 from app.storage.requests.reopened import find_successor
 from app.storage.requests.requests import find_request, lock_request
+from app.storage.requests.sealing import why_missing
 from app.usecases.asking.submit import Asked
 from app.usecases.judging.asked_before import asked_again, sub_agent_of
 from app.usecases.voters.may_ask_for import may_ask_for
@@ -80,7 +81,7 @@ class Reopen:
         def unit(tx: Tx) -> Expired | AssentError:
             locked = lock_request(tx, request_id)
             if locked is None:
-                return NotFoundError()
+                return why_missing(tx, request_id)
             request, now = as_it_stands(tx, *locked)
             if not may_ask_for(request, person, self._policy(org), now):
                 refused = refused_click(Evidence(channel=API), why="not_eligible", person=person)

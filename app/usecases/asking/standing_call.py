@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.domain.errors import IdempotencyMismatchError
+from app.domain.errors import IdempotencyMismatchError, LackingSecretError
 from app.domain.lifecycle.execution import lapse
 from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
 from app.domain.request.request import State
 from app.storage.requests.requests import find_edited, find_request, list_attached, lock_request
+from app.storage.requests.sealing import why_missing
 from app.storage.requests.seen_before import find_key
 from app.usecases.asking.opening import Asked
 from app.usecases.writing.carry_out import carry_out
@@ -54,8 +55,9 @@ class StandingCall:
         if isinstance(standing_id, Doubted):
             return standing_id
         locked = lock_request(tx, standing_id) if standing_id else None
-        if locked is None:
-            return None
+        if locked is None:  # of a lacking secret, it may be the answer all the same: nobody is asked twice
+            missing = why_missing(tx, standing_id) if standing_id else None
+            return missing if isinstance(missing, LackingSecretError) else None
         request, now = locked
         # Its time may be over without the sweep having come by: then it is settled here, and the call asks anew.
         over = lapse(request, now=now) if request.status.final else advance(request, DeadlinePassed(), now=now)

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from app.domain.errors import LackingSecretError, NotFoundError, UnsealedError
 from app.domain.identity.seals import BadTokenError
 from app.domain.request.decision import Evidence
 from app.ports import AccountStatus, ClickOutcome, ClickResult
 from app.storage.cards.accounts import list_by_account
 from app.storage.cards.deliveries import find_by_handle, place_of
 from app.storage.requests.requests import lock_to_claim
+from app.storage.requests.sealing import why_missing
 from app.usecases.cards.compose import to_person
 from app.usecases.cards.message import items_of
 from app.usecases.clicks.pressed import PressedCard, refusal
@@ -27,8 +29,10 @@ from app.usecases.pauses.stop_paused import pause_shown
 from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
+    from app.domain.errors import AssentError
     from app.domain.identity.seals import SealedClick, Seals
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 
 ACCOUNT_TRUSTED_FOR = timedelta(hours=1)
 """How long the platform's word about an account counts. It is renewed every few minutes; older is not good enough."""
+
+_NOT_HELD: Mapping[type[AssentError], str] = {UnsealedError: "unsealed", LackingSecretError: "lacking_secret"}
 
 
 _ANSWERS_WITHIN = timedelta(seconds=5)
@@ -83,9 +89,10 @@ def recognise(
     delivery = find_by_handle(tx, sealed.handle)
     held = lock_to_claim(tx, delivery.request_id) if delivery else None
     if delivery is None or held is None:
-        why = "unsealed" if delivery is not None and delivery.request_id in tx.refused else "stale"
+        error = why_missing(tx, delivery.request_id) if delivery is not None else NotFoundError()
+        why = _NOT_HELD.get(type(error), "stale")
         tx.append(refused_click(evidence, why=why, person=None))
-        return refusal(spoken_to(tx, channel, click, policy), why, ClickResult.REFUSED)
+        return refusal(spoken_to(tx, channel, click, policy), why, ClickResult.REFUSED, **error.more)
     request, now = held.request, held.now
     pressed = PressedCard(
         request=request,

@@ -9,6 +9,7 @@ from app.domain.lifecycle.lifecycle import Withdrawn, advance
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import Status
 from app.storage.requests.requests import lock_request
+from app.storage.requests.sealing import why_missing
 from app.usecases.writing.carry_out import carry_out
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ class Cancel:
 
         def unit(tx: Tx) -> ConfirmationRequest | AssentError:
             locked = lock_request(tx, request_id)
-            if locked is None or (agent is not None and locked[0].call.agent != agent):
+            if locked is None:
+                return why_missing(tx, request_id)
+            if agent is not None and locked[0].call.agent != agent:
                 return NotFoundError()
             request, now = locked
             step = advance(request, Withdrawn(by=by, reason=scrubbed_for(reason, request) if reason else None), now=now)

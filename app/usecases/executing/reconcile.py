@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.errors import NotFoundError, NotStartedError, OutcomeConflictError
+from app.domain.errors import NotStartedError, OutcomeConflictError
 from app.domain.lifecycle import execution
 from app.domain.lifecycle.lifecycle import Refusal
 from app.domain.request.redact import place_for, scrubbed_for
 from app.domain.request.request import State
 from app.storage.requests.requests import lock_request
+from app.storage.requests.sealing import why_missing
 from app.usecases.writing.carry_out import carry_out
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Reconcile:
         def unit(tx: Tx) -> ConfirmationRequest | AssentError:
             locked = lock_request(tx, request_id)
             if locked is None:
-                return NotFoundError()
+                return why_missing(tx, request_id)
             request, now = locked
             refused = caller.refused_to_settle(request, people=True)
             if refused is not None:

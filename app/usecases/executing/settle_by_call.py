@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from app.domain.call.tool import checked
 from app.domain.call.tool_call import ToolCall, call_digest
-from app.domain.errors import AssentError
+from app.domain.errors import AssentError, LackingSecretError
 from app.domain.lifecycle.execution import report
 from app.domain.lifecycle.lifecycle import Refusal
 from app.domain.request.redact import scrubbed_for
@@ -21,6 +21,7 @@ from app.domain.request.request import UNCERTAIN_STATES, State
 from app.domain.rules.policy import tools_of
 from app.storage.requests.request_lists import find_call, find_call_by_digest
 from app.storage.requests.requests import find_edited, lock_request
+from app.storage.requests.sealing import why_missing
 from app.usecases.executing.opened_with import opened_with
 from app.usecases.writing.carry_out import carry_out
 from assent.hooks.contract.tool_names import canonical_name
@@ -69,9 +70,11 @@ class SettleByCall:
         """Record the outcome of the execution that the call was. The same outcome again changes nothing."""
         agent, of_digest = str(caller.agent), self._digest(caller, call)
 
-        def unit(tx: Tx) -> Settled:
+        def unit(tx: Tx) -> Settled | AssentError:
             request_id = _find(tx, agent, call, of_digest)
             locked = lock_request(tx, request_id) if request_id else None
+            if locked is None and request_id and isinstance(why := why_missing(tx, request_id), LackingSecretError):
+                return why
             if locked is None or locked[0].call.agent != agent:
                 return Settled(request=None, changed=False, note="no request of this agent belongs to this call")
             request, now = locked

@@ -25,7 +25,7 @@ from app.usecases.proving.trail_walk import Walk, walk_on
 from app.usecases.writing.carry_out import carry_out, seal_as_it_stands
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from app.domain.identity.seals import Seals
     from app.domain.request.request import ConfirmationRequest
@@ -40,6 +40,11 @@ FOREIGN = (
     "the rows of {org} were sealed with the secrets {known}, the last one now, and ASSENT_SECRET has {given}: its keys "
     "are not known and its open requests are refused. Give that one behind the one that is to seal from now on, "
     "separated by a comma; if it is lost: assent reseal"
+)
+
+LACKING = (
+    "{which} sealed with {ids}, a secret that ASSENT_SECRET does not have here: put it back behind the new one, "
+    "separated by a comma, until they are over; nothing comes of them before. If it is lost: assent reseal"
 )
 
 
@@ -204,6 +209,19 @@ def _is_as_said(org: str, request: ConfirmationRequest, events: Sequence[AuditEv
     if faults:
         log.critical("request.forged", org=org, request=request.id, why=faults[0].text)
     return not faults
+
+
+def why_lacking(org: str, sealed: Mapping[str, int], given: Collection[str]) -> str | None:
+    """Say how many open requests are sealed with secrets that were had, and are not given; None: none.
+
+    `sealed` counts them by the ids of their secrets.
+    """
+    lacking = {key_id: many for key_id, many in sorted(sealed.items()) if key_id not in given}
+    if not lacking:
+        return None
+    many = sum(lacking.values())
+    which = f"{many} open requests of {org} are" if many > 1 else f"1 open request of {org} is"
+    return LACKING.format(which=which, ids=", ".join(lacking))
 
 
 def why_foreign(org: str, known: Sequence[str], given: Sequence[str]) -> str | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from app.domain.lifecycle.against_trail import differences, request_faults
-from app.domain.lifecycle.replayed import Fault, is_over, replay
+from app.domain.lifecycle.replayed import Fault, Lacks, is_over, replay
 from app.domain.lifecycle.replayed_org import MUST
 from app.policies.file.recorded import version_of
 from app.storage.engine.transaction import EVERY_ORG
@@ -23,7 +23,7 @@ from app.storage.payments.spends import list_spent_of, why_miscounted
 from app.storage.requests.request_lists import list_ids
 from app.storage.requests.request_rows import request_from_rows
 from app.storage.requests.requests import list_derived, list_rows_of
-from app.storage.requests.sealing import why_changed
+from app.storage.requests.sealing import LACKS, why_changed
 from app.storage.tables.columns import MISREAD
 from app.storage.tables.request_columns import REQUEST, why_unlike
 from app.storage.trail.audit_chain import get_head, list_kept, list_of_requests
@@ -328,5 +328,7 @@ def _compared_faults(
     if changed:
         found.append(Fault(first, f"event {first} asked {request.id}: {changed}"))
     whys = [unlike] if found else [unlike, why_changed(tx, rows, request)]  # of what is said already, no more is
-    found += [Fault(last, f"event {last}: the row of {request.id}: {why}") for why in whys if why]
+    for why in filter(None, whys):
+        kind = Lacks if why.startswith(LACKS) else Fault
+        found.append(kind(last, f"event {last}: the row of {request.id}: {why}"))
     return found, request

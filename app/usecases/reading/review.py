@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from app.domain.errors import ForbiddenError, InvalidError, NotFoundError, UnauthenticatedError
+from app.domain.errors import ForbiddenError, InvalidError, LackingSecretError, NotFoundError, UnauthenticatedError
 from app.domain.identity.review_link import LINK_FOR, Purpose, SignIn, parse_right, render_token
 from app.domain.identity.seals import BadTokenError
 from app.domain.people.people import email_key
@@ -19,6 +19,7 @@ from app.domain.request.request import API
 from app.domain.trail.audit import Kind, Record
 from app.domain.words.say import say
 from app.storage.requests.requests import find_request, lock_request
+from app.storage.requests.sealing import why_missing
 from app.storage.requests.seen_before import seen_before
 from app.usecases.voters.electorate import named_for, voters_of
 
@@ -101,7 +102,8 @@ class Review:
         def unit(tx: Tx, policy: Policy) -> Entered | AssentError:
             locked = lock_request(tx, right.request_id)  # of two at once, the second finds the link used
             if locked is None:
-                return UnauthenticatedError()
+                missing = why_missing(tx, right.request_id)
+                return missing if isinstance(missing, LackingSecretError) else UnauthenticatedError()
             request, now = locked
             try:
                 self._opened(Purpose.LINK, link, now)

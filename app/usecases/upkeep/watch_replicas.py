@@ -6,6 +6,8 @@ each org that it concerns. What makes this gateway itself unfit to serve, it kno
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -15,8 +17,9 @@ from msgspec.structs import replace
 
 from app.domain.errors import UnavailableError
 from app.domain.trail.audit import Kind, Record
-from app.domain.trail.replicas import APART, Difference, Matter, Replica, differ, unread_secrets
+from app.domain.trail.replicas import APART, Difference, Matter, Replica, accepted, differ, unread_secrets
 from app.storage.engine.transaction import EVERY_ORG
+from app.storage.identity.lacking_secrets import count_open
 from app.storage.identity.secret_ids import list_all_seal_ids
 from app.storage.trail.replicas import (
     Written,
@@ -27,9 +30,10 @@ from app.storage.trail.replicas import (
     lock_written,
     write_down,
 )
+from app.usecases.proving.seal_standing import why_lacking
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
     from app.policies.file.policy_book import PolicyBook
@@ -42,6 +46,9 @@ log = structlog.get_logger(__name__)
 EVERY = timedelta(seconds=5)
 _KEPT_FOR = timedelta(minutes=10)
 _MOST_SAID = 300
+_COUNTED_FOR = 30.0
+Sealed = Mapping[str, Mapping[str, int]]
+"""How many open requests of an org are sealed with which secret, as far as one of its gateways lacks any."""
 MILD = frozenset({Matter.SOFTWARE, Matter.KEYS})
 """What a rollout or a rotation may bring for as long as it takes."""
 _REFUSED = (
@@ -55,11 +62,15 @@ _UNREAD = (
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """What the last look showed: how many gateways are live, how they differ in each org, which secrets lack here."""
+    """What the last look showed: how many gateways are live, how they differ in each org, which secrets lack here.
+
+    `lacking` says of each org what is open and sealed with a secret that it had, and this gateway lacks.
+    """
 
     live: int = 1
     orgs: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict[str, "tuple[Difference, ...]"])
     unread: frozenset[str] = frozenset()
+    lacking: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def differences(self) -> list[Difference]:
@@ -67,13 +78,31 @@ class Seen(Struct, frozen=True, kw_only=True):
         return list({str(each): each for of_org in self.orgs.values() for each in of_org}.values())
 
 
-def look(written: Mapping[str, Written], now: datetime) -> Seen:
+def look(written: Mapping[str, Written], now: datetime, sealed: Sealed, *, at_once: bool = False) -> Seen:
     """Say of what gateways have written down how many are live, and in what those of each org differ."""
-    found = {org: differ(of_org.replicas, now=now) for org, of_org in written.items()}
+    found = {
+        org: differ(of_org.replicas, now=now, sealed=sealed.get(org, ()), at_once=at_once)
+        for org, of_org in written.items()
+    }
     return Seen(
         live=len({each.id for of_org in written.values() for each in of_org.replicas if each.is_live(now)}),
         orgs={org: of_org for org, of_org in found.items() if of_org},
     )
+
+
+def list_sealed(tx: Tx, orgs: Iterable[str], given: Collection[str], *, before: Sealed | None = None) -> Sealed:
+    """Count the open requests of orgs by the secrets they are sealed with, where one was had that somebody lacks now.
+
+    Where all gateways accept the same, what was counted `before` will do. Where they do not, each of them counts now:
+    all of them come to the same differences.
+    """
+    known, written, now = list_all_seal_ids(tx), list_written(tx), tx.now()
+    found: dict[str, Mapping[str, int]] = {}
+    for org in orgs:
+        sets = accepted(written.get(org, Written()).replicas, mine=given, now=now)
+        if any(each not in accepts for each in known.get(org, ()) for accepts in sets):
+            found[org] = before.get(org, {}) if before is not None and len(sets) == 1 else count_open(tx.of(org))
+    return found
 
 
 class WatchReplicas:
@@ -93,9 +122,13 @@ class WatchReplicas:
         self.off = timedelta(0)
         """How far this host's clock is ahead of the database's, where that is an alarm: by the last look."""
         self._logged: frozenset[Matter] = frozenset()
+        self._sealed: Sealed = {}
+        self._counted: float | None = None
+        self._told: Mapping[str, str] = {}
 
     async def __call__(self) -> None:
         """Write down what this gateway has, look at the others, and say what has changed."""
+        await self._count_sealed()
 
         def unit(tx: Tx) -> tuple[datetime, timedelta, dict[str, Written], set[str]]:
             before = self._clock.now()
@@ -118,9 +151,14 @@ class WatchReplicas:
 
         now, ahead, written, unread = await self._store.write(unit, org=EVERY_ORG)
         self.off = ahead if abs(ahead) > APART else timedelta(0)
-        seen = look(written, now)
+        seen = look(written, now, self._sealed)
         mine = {org: found for org, found in seen.orgs.items() if org in self._book.orgs()}
-        self.seen = replace(seen, orgs=mine, unread=frozenset(unread))
+        lacking = {
+            org: why
+            for org, sealed in self._sealed.items()
+            if org in self._book.orgs() and (why := why_lacking(org, sealed, self._key_ids)) is not None
+        }
+        self.seen = replace(seen, orgs=mine, unread=frozenset(unread), lacking=lacking)
         self._log()
         for org in self._book.orgs():
             if _matters(self.seen.orgs.get(org, ())) != written.get(org, Written()).said:
@@ -138,6 +176,20 @@ class WatchReplicas:
             raise UnavailableError(_REFUSED.format(where=where), retry_after=5)
         if self.seen.unread:
             raise UnavailableError(_UNREAD.format(ids=", ".join(sorted(self.seen.unread))), retry_after=5)
+        if self.seen.lacking:
+            raise UnavailableError("; ".join(self.seen.lacking.values()), retry_after=5)
+
+    async def _count_sealed(self) -> None:
+        """Count at once while gateways accept different secrets; else twice a minute, for what was restored or missed.
+
+        Nothing is counted of an org all of whose secrets every gateway has.
+        """
+        at, last = time.monotonic(), self._counted
+        before = self._sealed if last is not None and at - last < _COUNTED_FOR else None
+        self._sealed = await self._store.read(
+            lambda tx: list_sealed(tx, self._book.orgs(), self._key_ids, before=before), org=EVERY_ORG, long=True
+        )
+        self._counted = at if before is None else last
 
     def _mine(self, written: Mapping[str, Written], now: datetime, ahead: timedelta) -> dict[str, Replica]:
         refused = "; ".join(str(fault) for fault in self._book.refused)[:_MOST_SAID] or None
@@ -162,6 +214,12 @@ class WatchReplicas:
 
     def _log(self) -> None:
         """Log what has come, loud, and that nothing is left."""
+        for org, why in self.seen.lacking.items():
+            if org not in self._told:
+                log.critical("secret.lacking", org=org, why=why)
+        for org in self._told.keys() - self.seen.lacking.keys():
+            log.info("secret.lacks_no_more", org=org)
+        self._told = self.seen.lacking
         found = {each.matter: each for each in self.seen.differences}
         for matter, difference in found.items():
             if matter not in self._logged:
@@ -177,7 +235,7 @@ class WatchReplicas:
         def unit(tx: Tx) -> None:
             written = lock_written(tx)
             now = tx.lock_now()
-            found = differ(written.replicas, now=now)
+            found = differ(written.replicas, now=now, sealed=self._sealed.get(org, ()))
             said = _matters(found)
             if said == written.said:
                 return

@@ -253,3 +253,33 @@ async def test_whoever_went_without_a_word_is_dropped(
         g.rows("UPDATE replicas SET seen_at = seen_at - 600000000 WHERE id = 'gw_dead'")
         await g.container.replicas()
         assert g.rows("SELECT id FROM replicas WHERE id = 'gw_dead'") == []
+
+
+@requirement("S-63", "S-75")
+async def test_the_last_step_of_a_rotation_taken_too_early_is_told_by_both(
+    database_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    clock = ManualClock() if database_url.startswith("sqlite") else None
+    old, new = SECRET, ANOTHER
+    async with open_gateway(database_url, config, platform, clock=clock, secret=old) as a:
+        request, keys = await a.ask("by_api"), a.keys
+    async with open_gateway(database_url, config, platform, clock=clock, secret=f"{new},{old}") as a:
+        a.keys.update(keys)
+        async with open_gateway(database_url, config, platform, clock=clock, secret=new) as b:
+            with capture_logs() as logs:
+                await beat(a, b)
+            assert ((await ready(a))[0], (await ready(b))[0]) == (200, 503)
+            assert "1 open request of acme is sealed with" in (await ready(b))[1]["detail"]
+            assert "secret" in (await ready(a))[1]["differ"]
+            assert {each["matter"] for each in logs if each["event"] == "replicas.differ"} == {"secret"}
+            found = await look_at_replicas(a.container.store)
+            mends = [each.mend for each in found if each.severity is Severity.ERROR]  # the other org rotates in peace
+            assert ["the old one behind the new one" in mend for mend in mends] == [True]
+            assert (await a.decide(request)).status_code == 200  # sealed anew: nothing needs the old one any more
+            await beat(a, b)
+            assert ((await ready(a))[0], (await ready(b))[0]) == (200, 200)
+            assert told(a) == [("replicas.differ", ["secret"]), ("replicas.agree", [])]
+            # A rotation that is under way: doctor does not call them the same, however young it is.
+            found = await look_at_replicas(a.container.store)
+            assert [each.severity for each in found] == [Severity.WARNING]
+            assert "the secrets that are accepted" in found[0].what
