@@ -43,6 +43,7 @@ from app.domain.errors import AssentError, NotFoundError
 if TYPE_CHECKING:
     from app.cli.beside_database import Beside
     from app.domain.identity.api_key import ApiKey
+    from app.domain.identity.seals import Seals
 
 keys_app = typer.Typer(no_args_is_help=True, help="API keys.")
 config_app = typer.Typer(no_args_is_help=True, help="The configuration.")
@@ -236,10 +237,15 @@ def keys_list(config: Config = HERE, org: Org = None) -> None:
     async def show() -> None:
         async with beside_gateway(config, org) as at:
             await at.warn_of_secret()
-            for key in await at.keys.list(at.org):
+            keys = await at.keys.list(at.org)
+            for key in keys:
                 whose = key.agent or key.person or " ".join(pattern.text for pattern in key.tools) or "-"
                 said = f"{on_one_line(whose):24}  {on_one_line(key.label)}"
-                typer.echo(f"{key.id}  {key.scope.value:10}  {_standing(key):21}  {_used(key):21}  {said}")
+                typer.echo(f"{key.id}  {key.scope.value:10}  {_standing(key, at.seals):21}  {_used(key):21}  {said}")
+            if dead := sum(_is_dead(key, at.seals) for key in keys):
+                lack = f"warning: {dead} of these keys are dead with a secret that ASSENT_SECRET does not have"
+                mend = "put it back behind the new one until each was used once; if it is lost: make them anew"
+                typer.echo(f"{lack}: {mend}", err=True)
 
     run_command(show())
 
@@ -248,9 +254,17 @@ def _used(key: ApiKey) -> str:
     return f"used {key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "no use noted"
 
 
-def _standing(key: ApiKey) -> str:
+def _is_dead(key: ApiKey, seals: Seals) -> bool:
+    from app.domain.identity.api_key import sealed_under
+
+    return key.live(SystemClock().now()) and sealed_under(key) not in seals.key_ids
+
+
+def _standing(key: ApiKey, seals: Seals) -> str:
     if key.revoked_at:
         return f"revoked {key.revoked_at:%Y-%m-%d}"
+    if _is_dead(key, seals):
+        return "dead with its secret"
     if key.expires_at is None:
         return "live"
     return f"{'live until' if key.live(SystemClock().now()) else 'expired'} {key.expires_at:%Y-%m-%d}"

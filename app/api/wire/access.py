@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import time
 from typing import TYPE_CHECKING
 
 from app.api.wire.bodies import only_header
 from app.api.wire.queries import refuse_unknown
-from app.domain.errors import ForbiddenError, NotFoundError, TooManyError, UnauthenticatedError, WrongScopeError
+from app.domain.errors import (
+    ForbiddenError,
+    LackingSecretError,
+    NotFoundError,
+    TooManyError,
+    UnauthenticatedError,
+    WrongScopeError,
+)
 from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
@@ -19,6 +27,8 @@ if TYPE_CHECKING:
 
     from app.domain.identity.api_key import ApiKey
     from app.usecases.reading.keys import Keys
+
+_MOST_UNCHECKED = 10_000
 
 
 class Pace:
@@ -64,6 +74,7 @@ class Access:
         self._knows = knows
         self._pace = pace
         self._strangers = strangers
+        self._unchecked: set[bytes] = set()
 
     def to_operations(self, request: Request) -> None:
         """Let a call see the gateway's figures and its description. Raises UnauthenticatedError, TooManyError."""
@@ -83,11 +94,23 @@ class Access:
             self._strangers.take(_source(request))
         return False
 
+    def _pace_unchecked(self, source: str, text: str) -> None:
+        """Count a key that may be good as one attempt of its address, however often it is tried; each other anew.
+
+        So an agent that tries again is not locked out, and whoever guesses is. Raises TooManyError.
+        """
+        attempt = hashlib.sha256(f"{source}\n{text}".encode()).digest()
+        if attempt not in self._unchecked:
+            self._strangers.take(source)
+            if len(self._unchecked) >= _MOST_UNCHECKED:  # strangers must not fill the memory
+                self._unchecked.clear()
+            self._unchecked.add(attempt)
+
     async def still_holds(self, request: Request) -> bool:
         """Say whether the key of a call that is still being answered works yet."""
         try:
             key = await self._keys.authenticate(_authorization(request).partition(" ")[2].strip())
-        except UnauthenticatedError:
+        except (UnauthenticatedError, LackingSecretError):
             return False
         return not self._has_left(key)
 
@@ -98,8 +121,8 @@ class Access:
     async def __call__(self, request: Request, *scopes: Scope) -> ApiKey:
         """Return the caller's key. Raises UnauthenticatedError, WrongScopeError, TooManyError, NotFoundError.
 
-        ForbiddenError: its person has left. InvalidError: there are two keys, or the query has what its route does not
-        know.
+        ForbiddenError: its person has left. LackingSecretError: whether it is one cannot be said here.
+        InvalidError: there are two keys, or the query has what its route does not know.
         """
         given = _authorization(request)
         scheme, _, text = given.partition(" ")
@@ -108,6 +131,9 @@ class Access:
         except UnauthenticatedError:
             self._strangers.take(_source(request))
             raise UnauthenticatedError(_what_is_wrong(scheme, text)) from None
+        except LackingSecretError:
+            self._pace_unchecked(_source(request), text.strip())
+            raise
         request.state.key = key
         self._pace.take(key.id)
         if self._has_left(key):

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 import secrets
+import time
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -19,13 +20,21 @@ from msgspec.structs import replace
 
 from app.domain.call.name_pattern import NamePattern
 from app.domain.call.trial_call import TRIAL_AGENT
-from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError, UnavailableError
+from app.domain.errors import (
+    AssentError,
+    InvalidError,
+    LackingSecretError,
+    NotFoundError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope, hash_of_key, is_newest, opens
 from app.domain.people.people import email_key
 from app.domain.text.visible import hides
 from app.domain.trail.audit import Kind, Record
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.identity.api_keys import find_key, insert_key, list_keys, put_hash, put_use, revoke_key
+from app.storage.identity.lacking_secrets import lacks_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +47,8 @@ if TYPE_CHECKING:
 
 _TRUSTED_SECONDS = 0.5
 """How long a key that was read is believed: a revocation works everywhere within a second."""
+_LOOKED_FOR = 10.0
+"""Seconds for which it is believed whether live keys hang on a secret that lacks here: no stranger makes us look."""
 USES_NOTED_EVERY = timedelta(minutes=5)
 """How old the last use of a key may be, as it is stored and shown."""
 
@@ -61,6 +72,7 @@ class Keys:
         self._revoked: set[str] = set()
         """Which were known as revoked once: whatever their rows say later, here none of them is alive again."""
         self._noted: dict[str, datetime] = {}
+        self._lacks: tuple[float, bool] | None = None
 
     async def create(
         self,
@@ -137,7 +149,11 @@ class Keys:
         self._known = {seen: known for seen, known in self._known.items() if known[1].id != key_id}
 
     async def authenticate(self, text: str) -> ApiKey:
-        """Return the key behind a bearer text. Raises UnauthenticatedError, always with the same words."""
+        """Return the key behind a bearer text. Raises UnauthenticatedError, always with the same words.
+
+        LackingSecretError, for every text that reads like a key and opens nothing, while live keys hang on a secret
+        that lacks here: it may be one of them. Said of those alone, it would tell a stranger which keys there are.
+        """
         if not text.isascii():
             raise UnauthenticatedError
         fingerprint = hashlib.sha256(text.encode()).digest()
@@ -154,7 +170,7 @@ class Keys:
             self._revoked.add(key.id)
         if key is None or key.id in self._revoked or not opens(self._seals, key, parts[2]) or not key.live(now):
             self._known.pop(fingerprint, None)
-            raise UnauthenticatedError
+            raise LackingSecretError.of_keys() if await self._lacks_secrets() else UnauthenticatedError
         if not is_newest(self._seals, key):
             key = await self._rehash(key, parts[2])
         self._known[fingerprint] = (now, key)
@@ -177,6 +193,12 @@ class Keys:
 
             await self._store.write(unit, org=org)
             self._noted |= used
+
+    async def _lacks_secrets(self) -> bool:
+        at = time.monotonic()
+        if self._lacks is None or at - self._lacks[0] > _LOOKED_FOR:
+            self._lacks = at, await self._store.read(lacks_keys, org=EVERY_ORG)
+        return self._lacks[1]
 
     async def _rehash(self, key: ApiKey, secret: str) -> ApiKey:
         """Keep a hash under the newest secret: a secret that is retired later ends no key that was used."""

@@ -144,3 +144,41 @@ async def test_an_operator_ends_what_stands_when_the_secret_is_lost_and_seals_it
     assert (await to_thread(desk, "destroy-values", *said)).exit_code == 0
     verified = await to_thread(desk, "audit", "verify", "--org", "acme", "-c", str(config))
     assert verified.exit_code == 0, verified.output
+
+
+@requirement("S-63", "S-67")
+async def test_commands_with_a_secret_that_went_too_early_say_so_and_end_nothing(
+    database_url: str, config: Path, platform: MemoryPlatform, desk: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    clock = ManualClock(SystemClock().now())
+    async with open_gateway(database_url, config, platform, clock=clock) as g:
+        await of_each_state(g)
+        agents, approvers = (g.keys[f"acme/{who}"].split("_")[1] for who in ("agent:shop", "alice@acme.example"))
+    at = ("--org", "acme", "-c", str(config))
+    async with open_gateway(database_url, config, platform, clock=clock, secret=f"{NEW},{SECRET}") as g:
+        listed = await to_thread(desk, "keys", "list", *at)  # with the old secret alone: it is a foreign one now
+        assert {line[30:51].strip() for line in listed.stdout.splitlines()} == {"live"}
+        monkeypatch.setenv("ASSENT_SECRET", NEW)
+        listed = await to_thread(desk, "keys", "list", *at)
+        said = {line[:16]: line[30:51].strip() for line in listed.stdout.splitlines()}
+        assert {said[agents], said[approvers]} == {"dead with its secret"}
+        assert "warning: 4 open requests of acme are sealed with " in listed.stderr
+        assert "warning: 2 of these keys are dead with a secret that ASSENT_SECRET does not have" in listed.stderr
+        done = await to_thread(desk, "pause", "--deny-waiting", *at)
+        assert (done.exit_code, "nothing that waits under it was ended" in done.stderr) == (1, True)
+        refused = await to_thread(desk, "restored", "--by", OLGA, "--reason", "the disk died")
+        assert (refused.exit_code, refused.stderr.endswith("; nothing was declared\n")) == (2, True)
+        looked = (await to_thread(desk, "doctor", "-c", str(config))).output
+        assert "put the old secret back, ASSENT_SECRET=new,old, until they are over; if it is lost: assent" in looked
+        assert "dead with their secret: the keys" in looked
+        assert "put the old secret back behind the new one until each was used once" in looked
+        assert "the trail is broken" not in looked
+        verified = await to_thread(desk, "audit", "verify", *at)
+        assert (verified.exit_code, verified.stderr.count("which ASSENT_SECRET does not have")) == (1, 4)
+        done = await to_thread(desk, "reseal", "--by", OLGA, "--reason", "the old one is lost", *at)
+        assert (done.exit_code, "4 open requests sealed as they stand" in done.stdout) == (0, True)
+        assert (await to_thread(desk, "audit", "verify", *at)).exit_code == 0
+        looked = (await to_thread(desk, "doctor", "-c", str(config))).output
+        assert "make them anew, and revoke these" in looked
+        assert "request.forged" not in {kind for kind, _ in g.trail()}

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from app.domain.card.card_for import instant_text
 from app.domain.errors import NotFoundError
+from app.domain.identity.api_key import sealed_under
 from app.domain.people.people import email_key
 from app.domain.people.roles import CLAIM, GIVEN, roles_of
 from app.domain.text.visible import visible
@@ -173,7 +174,7 @@ def _page(tx: Tx, right: Right, policy: Policy, language: Language, sought: str)
     factors = {each.person: each for each in list_factors(tx)}
     passkeys = list_passkeys(tx)
     open_for = Counter(email_key(each.person) for each in list_open_sessions(tx, most=_MOST_SESSIONS))
-    told = _Told(policy, language, now)
+    told = _Told(policy, language, now, tx.seals.key_ids if tx.seals is not None else ())
     people = [
         told.person(each.email, factors.get(email_key(each.email)), passkeys, open_for)
         for each in policy.directory.people.values()
@@ -212,6 +213,7 @@ class _Told(Struct, frozen=True):
     policy: Policy
     language: Language
     now: datetime
+    key_ids: tuple[str, ...]  # of the secrets that keys may be kept under
 
     def person(self, email: str, factor: Factor | None, passkeys: list[Passkey], open_for: Counter[str]) -> PersonRow:
         who, known = email_key(email), self.policy.directory.find(email)
@@ -235,11 +237,16 @@ class _Told(Struct, frozen=True):
             whose=visible(" · ".join(filter(None, (key.agent, key.person, tools)))),
             label=visible(key.label),
             created=self._day(key.created_at),
-            ends=self._day(key.expires_at) if key.expires_at else say(self.language, "admin.endless"),
+            ends=self._end_of(key),
             used=instant_text(key.last_used_at.replace(second=0, microsecond=0), self.policy.zone)
             if key.last_used_at
             else say(self.language, "admin.unnoted"),
         )
+
+    def _end_of(self, key: ApiKey) -> str:
+        if sealed_under(key) not in self.key_ids:
+            return say(self.language, "admin.dead")
+        return self._day(key.expires_at) if key.expires_at else say(self.language, "admin.endless")
 
     def _factor(self, factor: Factor | None) -> str:
         if factor is None:
