@@ -12,7 +12,7 @@ from app.storage.tables.revision import parse_revision
 if TYPE_CHECKING:
     import psycopg
 
-NEWEST = "0032"
+NEWEST = "0033"
 """The newest revision; a test compares it with the migrations."""
 
 

@@ -20,6 +20,9 @@ MUST = (
 )  # fmt: skip
 """How the names begin of what no row may say without an event."""
 
+UNDER = ("spent under ", "spent in the row of ", "unsealed payments under ")
+"""How the names begin of what was paid under a permission: no event of before it was said tells of it."""
+
 AT_ONCE = "payments at once"
 """Under which name it is counted how many payments were spent without a request."""
 
@@ -90,7 +93,10 @@ def _status(kind: Kind) -> Act:
         said = {
             each: facts[each] for each in ("digest", "until", "proposed_by", "confirmed_by", "used") if each in facts
         }
+        if name not in so_far.said and "spent" in facts:  # of none that was given before were all payments sealed
+            so_far.said[f"unsealed payments under {name}"] = Said(0, seq)
         so_far.said[name] = Said({**before, **said, "status": _STATUS[kind]}, seq)
+        _spent_under(so_far, seq, name, facts)
 
     return act
 
@@ -105,6 +111,13 @@ def _used(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
     if used != before["used"] + 1:
         so_far.fault(seq, f"use {used} of the {name} comes after use {before['used']}")
     so_far.said[name] = Said({**before, "used": used}, seq)
+    _spent_under(so_far, seq, name, facts)
+
+
+def _spent_under(so_far: Replayed, seq: int, name: str, facts: Mapping[str, Any]) -> None:
+    """Say what was paid under a permission in all: its payments must add up to it, and its row must say it."""
+    if "spent" in facts:
+        so_far.say(seq, **{f"spent under {name}": facts["spent"], f"spent in the row of {name}": facts["spent"]})
 
 
 def _payee(*, is_known: bool) -> Act:
@@ -161,13 +174,15 @@ def _spent(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
 
 
 def _secret_known(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
-    """Remember a secret; on an operator's word, how many payments were spent at once is what stands."""
+    """Remember a secret; on an operator's word, what stands of payments without a request holds."""
     name, on_word = f"secret {facts.get('key_id')}", "reason" in facts
     if name in so_far.said and not on_word:
         so_far.fault(seq, f"the {name} became known before: somebody had its memory taken away, and rows sealed anew")
     so_far.said[name] = Said(value=True, seq=seq)
     if "spent" in facts:
         so_far.said.pop(AT_ONCE, None)
+        for each in [each for each in so_far.said if each.startswith(UNDER)]:
+            del so_far.said[each]
         _spent(so_far, seq, facts)
 
 

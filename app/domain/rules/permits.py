@@ -7,7 +7,7 @@ approver where the file lets one: `session_approval.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -121,8 +121,23 @@ class Permit:
     review: str | None = None
     used: int = 0
     last_used_at: datetime | None = None
+    spent: Mapping[str, Decimal] | None = field(default_factory=dict[str, Decimal], hash=False)
+    """What was paid under it, by currency; None: its row is of before it said so."""
     is_sealed: bool = True
     """Whether its row is as a gateway has sealed it last. One that is not permits nothing; it may still be ended."""
+
+    def used_for(self, payments: Sequence[Payment], now: datetime) -> Permit:
+        """Return it as it stands after one more call, with what that pays."""
+        sums = totals(payments)
+        spent = {**(self.spent or {})}
+        spent |= {code: spent.get(code, Decimal(0)) + amount for code, amount in sums.items()}
+        return replace(self, used=self.used + 1, last_used_at=now, spent=spent)
+
+    def told_spent(self) -> dict[str, object]:
+        """Return what the trail is told of what was paid under it, this use included."""
+        if self.spent is None:
+            return {}
+        return {"spent": {code: plain(amount) for code, amount in sorted(self.spent.items())}}
 
     def in_force(self, now: datetime) -> bool:
         """Say whether it stands at `now`: sealed, confirmed by a second person (or role), not revoked, not over."""

@@ -1,14 +1,15 @@
 """Standing approvals and broken glasses as they are stored, and what was spent under one of them.
 
 A row is sealed as payees are. One that is not as it was sealed permits nothing, and can be ended; so is one, sealed as
-it is, of which the trail says that it was ended, or used more often: an older row was set back. One that no gateway can
-have written is none. The log has an alarm, and `assent audit verify` names it.
+it is, of which the trail says that it was ended, or used more often: an older row was set back; and one whose payments
+are not what it has spent. One that no gateway can have written is none. The log has an alarm, and `assent audit verify`
+names it.
 """
 
 from __future__ import annotations
 
 import json
-from decimal import Decimal
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import structlog
@@ -36,8 +37,9 @@ from app.domain.trail.audit import Kind
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.identity.sealed_rows import SealedRows, seal_of
+from app.storage.permits.spent import spent_of, spent_text, spent_under
 from app.storage.tables.columns import MISREAD, why_unlike
-from app.storage.tables.payment_tables import restores, spends, standing_approvals
+from app.storage.tables.payment_tables import restores, standing_approvals
 from app.storage.tables.tables import OF_PERMITS, audit_events
 
 if TYPE_CHECKING:
@@ -60,7 +62,6 @@ class PermitPage(NamedTuple):
 
 
 _BEFORE_ALL: Place = (2, 0, "")
-_UNIT = Decimal(10) ** -4  # amounts are stored in ten-thousandths
 
 _T = standing_approvals
 _ONE = (_T.c.org == bindparam("for_org"), _T.c.id == bindparam("permit_id"))
@@ -127,17 +128,12 @@ _SAVED = (
     "used",
     "last_used_at",
     "seal",
+    "spent",
 )
 _SAVE = Statement(
     update(_T)
     .where(*_ONE, _T.c.status == bindparam("old_status"), _T.c.used == bindparam("old_used"))
     .values({name: bindparam(f"new_{name}") for name in _SAVED})
-)
-_SPENT = Statement(
-    select(spends.c.currency, sql_cast(func.sum(spends.c.amount), BigInteger).label("amount"))
-    .where(spends.c.org == bindparam("for_org"), spends.c.standing_id == bindparam("permit_id"))
-    .group_by(spends.c.currency)
-    .order_by(spends.c.currency)
 )
 
 
@@ -222,11 +218,6 @@ def save_permit(tx: Tx, before: Permit, after: Permit) -> None:
     )
 
 
-def spent_under(tx: Tx, permit_id: str) -> dict[str, Decimal]:
-    """Return what was paid under one of them, by currency; whatever became of it, it counts."""
-    return {row["currency"]: row["amount"] * _UNIT for row in tx.all(_SPENT, for_org=tx.org, permit_id=permit_id)}
-
-
 def _row(tx: Tx, permit: Permit) -> Row:
     return {
         "id": permit.id,
@@ -248,6 +239,7 @@ def _row(tx: Tx, permit: Permit) -> Row:
         "review": permit.review,
         "used": permit.used,
         "last_used_at": _us(permit.last_used_at),
+        "spent": spent_text(permit.spent),
     }
 
 
@@ -269,7 +261,19 @@ def _scope(stored: str) -> dict[str, JsonValue]:
 
 
 def _one(tx: Tx, statement: Statement, permit_id: str) -> Permit | None:
-    return next(iter(_read(tx, tx.all(statement, for_org=tx.org, permit_id=permit_id))), None)
+    permit = next(iter(_read(tx, tx.all(statement, for_org=tx.org, permit_id=permit_id))), None)
+    return with_payments(tx, permit) if permit is not None else None
+
+
+def with_payments(tx: Tx, permit: Permit) -> Permit:
+    """Hold one against its payments: one to whose sum they do not add up is not as it was sealed."""
+    spent = spent_under(tx, permit.id)
+    if spent.adds_up:
+        return replace(permit, spent=spent.amounts)
+    if permit.status is not PermitStatus.REVOKED:
+        why = "its payments do not add up to what it has spent"
+        log.critical("standing.unsealed", org=tx.org, permit=permit.id, why=why)
+    return replace(permit, is_sealed=False)
 
 
 def _read(tx: Tx, rows: Sequence[Row]) -> list[Permit]:
@@ -314,4 +318,5 @@ def _from_row(row: Row, *, is_sealed: bool) -> Permit:
         review=row["review"],
         used=row["used"],
         last_used_at=_at(row["last_used_at"]),
+        spent=None if row["spent"] is None else spent_of(row["spent"]),
     )

@@ -102,6 +102,7 @@ standing_approvals = Table(
     Column("used", Integer, nullable=False, server_default="0"),
     Column("last_used_at", BigInteger),
     Column("seal", Text),
+    Column("spent", Text),  # canonical JSON, by currency; none: of before it was said here
     CheckConstraint("kind IN ('standing', 'break_glass')", name="kind"),
     CheckConstraint("status IN ('proposed', 'active', 'revoked')", name="status"),
     CheckConstraint("confirmed_by IS NULL OR confirmed_by <> proposed_by", name="two_people"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
-from sqlalchemy import and_, bindparam, select
+from sqlalchemy import and_, bindparam, exists, select
 
 from app.domain.errors import UnsealedError
 from app.storage.engine.transaction import EVERY_ORG, Statement
@@ -47,6 +47,12 @@ _HEADS = Statement(
 )
 _HASH_AT = Statement(
     select(audit_events.c.hash).where(audit_events.c.org == bindparam("of_org"), audit_events.c.seq == bindparam("at"))
+)
+# One statement, and of no trail that was cut: there, too, the event that tells of it stays.
+_STRAY = Statement(
+    select(audit_heads.c.org)
+    .where(~exists().where(audit_events.c.org == audit_heads.c.org))
+    .order_by(audit_heads.c.org)
 )
 
 
@@ -141,6 +147,11 @@ def look_at_heads(tx: Tx, known: Heads | None) -> tuple[Heads, list[Doubted]]:
         doubted.append(Doubted(EVERY_ORG, error.detail))
         epoch = known.epoch if known is not None else 0
     return Heads(epoch=epoch, orgs=orgs), doubted
+
+
+def list_stray_heads(tx: Tx) -> list[str]:
+    """Return the orgs that have the head of a trail and not one event; in the scope of all orgs."""
+    return [str(row["org"]) for row in tx.all(_STRAY)]
 
 
 def find_lost(tx: Tx, known: Heads) -> str | None:

@@ -6,19 +6,23 @@ declared restore begins a new epoch; what was asked before it can never be claim
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from sqlalchemy import bindparam, delete, func, insert, or_, select, union_all, update
+from sqlalchemy import bindparam, delete, func, insert, literal_column, or_, select, union_all, update
 
 from app.domain.errors import UnsealedError
+from app.domain.trail.audit import Kind
 from app.storage.engine.dialect import MICROSECOND, from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
+from app.storage.tables.columns import MISREAD, json_object
 from app.storage.tables.payment_tables import restores, standing_approvals
 from app.storage.tables.replica_tables import database_servers
-from app.storage.tables.tables import executions, grants, idempotency_keys, requests
+from app.storage.tables.tables import audit_events, executions, grants, idempotency_keys, requests, trail_cuts
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
 _EPOCHS = union_all(select(restores.c.epoch), select(database_servers.c.epoch)).subquery()
@@ -28,6 +32,8 @@ _NEWEST = Statement(
     select(func.coalesce(func.max(_EPOCHS.c.epoch), 0).label("epoch"), func.count(_EPOCHS.c.epoch).label("rows"))
 )
 _LIST = Statement(select(restores).order_by(restores.c.epoch))
+_SAID = Statement(select(audit_events.c.facts).where(audit_events.c.kind == literal_column(f"'{Kind.RESTORED.value}'")))
+_CARRIED = Statement(select(trail_cuts.c.carried))
 _FIND = Statement(select(restores.c.restored_at).where(restores.c.epoch == bindparam("of_epoch")))
 _INSERT = Statement(insert(restores))
 _ANY_TIME = 2**62
@@ -109,6 +115,31 @@ def list_restores(tx: Tx) -> list[Restore]:
         Restore(epoch=row["epoch"], by=row["restored_by"], at=from_us(row["restored_at"]), reason=row["reason"])
         for row in tx.all(_LIST)
     ]
+
+
+def list_unsaid(tx: Tx, said: Collection[str], *, until: int) -> list[str]:
+    """Return the names of the restores until an instant (in µs) that no trail tells of; in the scope of all orgs.
+
+    `said` is what one trail says; those since are of that one alone: each trail that was there tells of a restore.
+    """
+    rows = [row for row in tx.all(_LIST) if type(row["restored_at"]) is int and row["restored_at"] <= until]
+    unsaid = {name: row["reason"] for row in rows if (name := f"restore {row['epoch']}") not in said}
+    if not unsaid:
+        return []
+    told = {(f"restore {facts.get('epoch')}", facts.get("reason")) for facts in _objects(tx, _SAID, "facts")}
+    for carried in _objects(tx, _CARRIED, "carried"):
+        of_cut = carried.get("said")
+        told |= {(name, value[0]) for name, value in of_cut.items() if name in unsaid} if of_cut else set()
+    return [name for name, reason in unsaid.items() if (name, reason) not in told]
+
+
+def _objects(tx: Tx, statement: Statement, column: str) -> list[dict[str, Any]]:
+    """Return what a column says, as far as it can be read: what cannot is named where its own org is verified."""
+    found: list[dict[str, Any]] = []
+    for row in tx.all(statement):
+        with suppress(*MISREAD):
+            found.append(json_object(row[column]))
+    return found
 
 
 def find_newest_open(tx: Tx) -> datetime | None:

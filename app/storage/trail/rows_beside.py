@@ -19,6 +19,7 @@ from app.storage.engine.transaction import Row, Statement
 from app.storage.identity.passkeys import passkey_of
 from app.storage.identity.sealed_rows import SealedRows
 from app.storage.identity.secret_ids import list_seal_ids
+from app.storage.permits.spent import spends_beside
 from app.storage.tables.columns import MISREAD, why_unlike
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import factors, payee_history, payees, restores, spends, standing_approvals
@@ -73,7 +74,7 @@ def rows_beside(tx: Tx, *, since: int, said: Collection[str]) -> dict[str, objec
     for statement, table, named, read in _READ:
         for row in tx.all(statement, for_org=tx.org):
             found |= _read(table, row, named(row), read)
-    found |= _payees(tx, said) | _paid(tx) | _passkeys(tx) | _spent(tx) | _permits(tx)
+    found |= _payees(tx, said) | _paid(tx) | _passkeys(tx) | _spent(tx) | _permits(tx) | spends_beside(tx)
     found |= {f"secret {key_id}": True for key_id in list_seal_ids(tx)}
     for row in tx.all(_RESTORES):
         name = f"restore {row['epoch']}"

@@ -39,8 +39,8 @@ from app.storage.permits.permits import (
     lock_permit,
     lock_permits,
     save_permit,
-    spent_under,
 )
+from app.storage.permits.spent import spent_under
 from app.usecases.permits.glass_terms import Emergency, may_break, may_review, not_askable, takes_factor
 from app.usecases.permits.permit_before import glass_channels, glass_scope_of, is_intact
 from app.usecases.permits.standing import ShownPage, ShownPermit
@@ -299,12 +299,13 @@ def _ended(tx: Tx, permit: Permit, policy: Policy, now: datetime, *, by: str) ->
 
 
 def _shown(tx: Tx, permit: Permit, policy: Policy, now: datetime) -> ShownPermit:
-    scope = glass_scope_of(permit)
+    scope, spent = glass_scope_of(permit), spent_under(tx, permit.id)
+    permit = permit if spent.adds_up else replace(permit, is_sealed=False)
     return ShownPermit(
         permit=permit,
         state=permit.state(now) if scope else "unreadable",
         sentences={language: permit_sentence(scope, language, policy.zone) if scope else "?" for language in Language},
-        spent=spent_under(tx, permit.id),
+        spent=spent.amounts,
     )
 
 
@@ -320,6 +321,7 @@ def _told(tx: Tx, kind: Kind, permit: Permit, policy: Policy, now: datetime, *, 
         "proposed_by": permit.proposed_by,
         "confirmed_by": permit.confirmed_by,
         "used": permit.used,
+        **permit.told_spent(),
         "review": permit.review,
     }
     tx.append(Record(kind=kind, actor=by, facts=facts))

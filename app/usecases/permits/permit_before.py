@@ -7,9 +7,7 @@ All of it is asked of today's file at every use: the rule, what it permits, and 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import structlog
@@ -18,7 +16,7 @@ from msgspec import Struct
 from app.domain.card.shown_call import texts_in
 from app.domain.errors import InvalidError, UnknownToolError
 from app.domain.money.amounts import has_too_many_decimals
-from app.domain.money.payment import payments_of, plain, totals
+from app.domain.money.payment import payments_of, plain
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
 from app.domain.request.quorum import reachable
@@ -28,12 +26,13 @@ from app.domain.rules.session_approval import SessionScope
 from app.domain.text.lookalike import find_lookalikes
 from app.domain.text.visible import quoted
 from app.domain.trail.audit import Kind, Record
-from app.storage.permits.permits import list_active, lock_permit, save_permit, spent_under
+from app.storage.permits.permits import list_active, lock_permit, save_permit
 from app.usecases.voters.electorate import amount_of, voters_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
+    from decimal import Decimal
 
     from app.domain.call.tool_call import ToolCall
     from app.domain.money.payment import Payment
@@ -96,7 +95,7 @@ def still_permits(
         return False
     permit = held[0]
     if permit.kind is PermitKind.BREAK_GLASS:
-        return not isinstance(ruling, Deny) and _glass_still_covers(tx, permit, call, ruling, policy)
+        return not isinstance(ruling, Deny) and _glass_still_covers(permit, call, ruling, policy)
     scope = scope_of(permit)
     if scope is None or not isinstance(ruling, Ask) or wished:
         return False
@@ -211,7 +210,7 @@ def _glass_has_room(permit: Permit, payments: Sequence[Payment], spent: Mapping[
     return all(bounds.hold(payments, used=permit.used, spent=spent) for bounds in (scope.bounds, terms.bounds))
 
 
-def _glass_still_covers(tx: Tx, permit: Permit, call: ToolCall, ruling: Ask | Allow, policy: Policy) -> bool:
+def _glass_still_covers(permit: Permit, call: ToolCall, ruling: Ask | Allow, policy: Policy) -> bool:
     """Say whether a call that was let pass, and is counted already, would be by today's file."""
     level = ruling.asking.assurance if isinstance(ruling, Ask) else Assurance.L1
     try:
@@ -221,7 +220,7 @@ def _glass_still_covers(tx: Tx, permit: Permit, call: ToolCall, ruling: Ask | Al
         return False
     if not _glass_covers(permit, call, level, policy):
         return False
-    return _glass_has_room(permit, payments, spent_under(tx, permit.id), policy)
+    return _glass_has_room(permit, payments, permit.spent or {}, policy)
 
 
 def glass_channels(policy: Policy) -> tuple[str, ...]:
@@ -261,11 +260,11 @@ def _use_session(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitte
     scope = scope_of(permit)
     if scope is None or not session_holds(permit, call, ruling, policy, now=now):
         return None
-    if not scope.leaves_room(judged.payments, used=permit.used, spent=spent_under(tx, permit.id)):
+    if not scope.leaves_room(judged.payments, used=permit.used, spent=permit.spent or {}):
         return None
-    after = _counted(tx, permit, now)
+    after = _counted(tx, permit, judged, now)
     facts: dict[str, object] = {
-        **_facts(judged, permit),
+        **_facts(judged, after),
         "used": after.used,
         "uses": scope.uses,
         "allowed_by": permit.proposed_by,
@@ -301,11 +300,11 @@ def _use_standing(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitt
         return None
     if bool(judged.payments) != bool(scope.each):
         return None
-    if not scope.leaves_room(judged.payments, used=permit.used, spent=spent_under(tx, permit.id)):
+    if not scope.leaves_room(judged.payments, used=permit.used, spent=permit.spent or {}):
         return None
-    after = _counted(tx, permit, now)
+    after = _counted(tx, permit, judged, now)
     facts: dict[str, object] = {
-        **_facts(judged, permit),
+        **_facts(judged, after),
         "used": after.used,
         "uses": scope.uses,
         "proposed_by": permit.proposed_by,
@@ -327,12 +326,10 @@ def _use_glass(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitted 
     if held is None:
         return None
     permit, now = held  # to the commit: of two at the same time, the second reads what the first has used and spent
-    after = replace(permit, used=permit.used + 1, last_used_at=now)
-    spent, sums = spent_under(tx, permit.id), totals(judged.payments)
-    with_it = spent | {code: spent.get(code, Decimal(0)) + amount for code, amount in sums.items()}
+    after = permit.used_for(judged.payments, now)
     if not _glass_covers(permit, judged.call, level, judged.policy):
         return None
-    if not _glass_has_room(after, judged.payments, with_it, judged.policy):
+    if not _glass_has_room(after, judged.payments, after.spent or {}, judged.policy):
         return None
     save_permit(tx, permit, after)
     call, people = judged.call, " and ".join(permit.people)
@@ -342,7 +339,7 @@ def _use_glass(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitted 
         record=Record(
             kind=Kind.GLASS_USED,
             actor=f"agent:{call.agent}",
-            facts={**_facts(judged, permit), "used": after.used},
+            facts={**_facts(judged, after), "used": after.used},
         ),
         loud=True,
         channels=glass_channels(judged.policy),
@@ -376,8 +373,8 @@ def is_intact(permit: Permit, org: str) -> bool:
     return permit.is_sealed and permit.digest == permit_digest(permit.id, org, permit.kind, permit.scope, permit.reason)
 
 
-def _counted(tx: Tx, permit: Permit, now: datetime) -> Permit:
-    after = replace(permit, used=permit.used + 1, last_used_at=now)
+def _counted(tx: Tx, permit: Permit, judged: Judged, now: datetime) -> Permit:
+    after = permit.used_for(judged.payments, now)
     save_permit(tx, permit, after)
     return after
 
@@ -392,4 +389,5 @@ def _facts(judged: Judged, permit: Permit) -> dict[str, object]:
         "requester": call.requester,
         "call_digest": judged.call_digest,
         "policy_version": judged.policy.version,
+        **permit.told_spent(),
     }

@@ -29,7 +29,8 @@ from app.domain.rules.policy import Ask, rulings_of
 from app.domain.rules.session_approval import SessionScope
 from app.domain.text.language import Language
 from app.domain.trail.audit import Kind, Record
-from app.storage.permits.permits import insert_permit, list_permits, lock_permit, save_permit, spent_under
+from app.storage.permits.permits import insert_permit, list_permits, lock_permit, save_permit
+from app.storage.permits.spent import spent_under
 from app.storage.requests.requests import find_request
 from app.usecases.cards.compose import labels_of
 from app.usecases.permits.permit_before import is_intact, may_make, may_make_together, scope_of, session_scope_of
@@ -322,6 +323,8 @@ def _is_approver(tx: Tx, permit: Permit, person: str, policy: Policy, now: datet
 
 def shown_at(tx: Tx, permit: Permit, policy: Policy, now: datetime) -> ShownPermit:
     """Return one as it stands at an instant. One for a session is over once the file lets nobody make it any more."""
+    spent = spent_under(tx, permit.id)
+    permit = permit if spent.adds_up else replace(permit, is_sealed=False)
     of_session = session_scope_of(permit) if permit.for_session else None
     scope = of_session if permit.for_session else scope_of(permit)
     state = permit.state(now) if scope else "unreadable"
@@ -331,7 +334,7 @@ def shown_at(tx: Tx, permit: Permit, policy: Policy, now: datetime) -> ShownPerm
         permit=permit,
         state=state,
         sentences={language: sentence_of(scope, policy, language) if scope else "?" for language in Language},
-        spent=spent_under(tx, permit.id),
+        spent=spent.amounts,
     )
 
 
@@ -368,6 +371,7 @@ def record_of(kind: Kind, shown: ShownPermit, *, by: str, why: str | None = None
         "proposed_by": permit.proposed_by,
         "confirmed_by": permit.confirmed_by,
         "used": permit.used,
+        **permit.told_spent(),
         **({"why": why} if why is not None else {}),
     }
     return Record(kind=kind, actor=by, facts=facts)

@@ -28,7 +28,8 @@ from app.storage.tables.columns import MISREAD
 from app.storage.tables.request_columns import REQUEST, why_unlike
 from app.storage.trail.audit_chain import get_head, list_kept, list_of_requests
 from app.storage.trail.cuts import count_left, list_cuts, why_unsealed
-from app.storage.trail.head_file import HeadFileError, Heads, find_lost, read_heads
+from app.storage.trail.head_file import HeadFileError, Heads, find_lost, list_stray_heads, read_heads
+from app.storage.trail.restores import list_unsaid
 from app.storage.trail.rows_beside import list_texts, rows_beside
 from app.usecases.proving.trail_walk import Walk, walk_on
 from app.usecases.proving.walk_segments import walk_segments
@@ -115,6 +116,7 @@ class VerifyTrail:
             faults.append(Fault(walk.last[0], gone))
         if expect is not None and walk.last[0] < expect[0] and not walk.broken:
             faults.append(Fault(walk.last[0], f"the trail ends at event {walk.last[0]}, and you expect {expect[0]}"))
+        faults += await self._of_nobody(org, walk)
         if not walk.broken and walk.older:
             faults += await self._opened(org, walk)
         elif not walk.broken:
@@ -188,6 +190,19 @@ class VerifyTrail:
             lost = "what the database says of how far it has come is not what a gateway writes"
         said = f"{self._path}: {lost}; if it was restored from a backup, `assent restored` says so first"
         return [Fault(min(walk.last[0], mine.orgs[org][0]), said)] if lost else []
+
+    async def _of_nobody(self, org: str, walk: Walk) -> list[Fault]:
+        """Name what is of no trail: the head of an org that has no event, a restore that none tells of."""
+
+        def look(tx: Tx) -> tuple[list[str], list[str]]:
+            unsaid = [] if walk.broken or walk.older else list_unsaid(tx, walk.beside.said, until=walk.first_at)
+            return list_stray_heads(tx), unsaid
+
+        strays, unsaid = await self._store.read(look, org=EVERY_ORG, long=True)
+        end = walk.last[0]
+        heads = [f"{of} has the head of a trail, and no event" for of in strays if of != org]
+        rows = [f"its row has a {name}, and no event of any org says so" for name in unsaid]
+        return [Fault(end, f"after event {end}: {what}") for what in (*heads, *rows)]
 
     async def _known(self) -> tuple[Heads | None, str | None]:
         if self._path is None:

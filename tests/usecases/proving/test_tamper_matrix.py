@@ -203,6 +203,12 @@ def _14_another_head(c: Crime) -> int:
 
 
 @edit
+def _14_the_head_of_no_org(c: Crime) -> int:
+    c.stranger.add("audit_heads", org="elsewhere", seq=3, hash="ab" * 32)
+    return c.end
+
+
+@edit
 def _15_a_revoked_key_lives_again(c: Crime) -> int:
     c.stranger(f"UPDATE api_keys SET revoked_at = NULL WHERE id = '{c.keys['revoked']}'")
     return c.seq("key.revoked")
@@ -377,6 +383,12 @@ def _23_a_switch_is_off(c: Crime) -> int:
 def _24_a_restore_without_its_event(c: Crime) -> int:
     now = c.stranger.ask("SELECT max(created_at) AS at FROM requests")[0]["at"]
     c.stranger.add("restores", epoch=1, restored_by="mallory", restored_at=now + 1, reason="x")
+    return c.end
+
+
+@edit
+def _24_a_restore_of_before_every_trail(c: Crime) -> int:
+    c.stranger.add("restores", epoch=5, restored_by="mallory", restored_at=1, reason="x")
     return c.end
 
 
