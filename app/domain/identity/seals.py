@@ -45,6 +45,7 @@ _PURPOSES = (
     "oidc",
     "row",
     "trail",
+    "restore",
 )
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 

@@ -161,4 +161,5 @@ restores = Table(
     Column("restored_by", Text, nullable=False),
     Column("restored_at", BigInteger, nullable=False),
     Column("reason", Text, nullable=False),
+    Column("seal", Text),  # under the secret: where there was no org yet, no trail tells of it
 )

@@ -7,12 +7,13 @@ declared restore begins a new epoch; what was asked before it can never be claim
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from sqlalchemy import bindparam, delete, func, insert, literal_column, or_, select, union_all, update
 
 from app.domain.errors import UnsealedError
+from app.domain.identity.seals import BadTokenError
 from app.domain.trail.audit import Kind
 from app.storage.engine.dialect import MICROSECOND, from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
@@ -22,7 +23,7 @@ from app.storage.tables.replica_tables import database_servers
 from app.storage.tables.tables import audit_events, executions, grants, idempotency_keys, requests, trail_cuts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
 _EPOCHS = union_all(select(restores.c.epoch), select(database_servers.c.epoch)).subquery()
@@ -37,6 +38,7 @@ _CARRIED = Statement(select(trail_cuts.c.carried))
 _FIND = Statement(select(restores.c.restored_at).where(restores.c.epoch == bindparam("of_epoch")))
 _INSERT = Statement(insert(restores))
 _ANY_TIME = 2**62
+_PURPOSE = "restore"
 _OPEN = Statement(
     select(requests.c.id)
     .outerjoin(grants, grants.c.request_id == requests.c.id)
@@ -121,24 +123,25 @@ def list_unsaid(tx: Tx, said: Collection[str], *, until: int) -> list[str]:
     """Return the names of the restores until an instant (in µs) that no trail tells of; in the scope of all orgs.
 
     `said` is what one trail says; those since are of that one alone: each trail that was there tells of a restore.
+    Where none was there, its seal says that a gateway, or an operator with the secret, has declared it.
     """
     rows = [row for row in tx.all(_LIST) if type(row["restored_at"]) is int and row["restored_at"] <= until]
-    unsaid = {name: row["reason"] for row in rows if (name := f"restore {row['epoch']}") not in said}
-    if not unsaid:
-        return []
-    told = {(f"restore {facts.get('epoch')}", facts.get("reason")) for facts in _objects(tx, _SAID, "facts")}
-    for carried in _objects(tx, _CARRIED, "carried"):
-        of_cut = carried.get("said")
-        told |= {(name, value[0]) for name, value in of_cut.items() if name in unsaid} if of_cut else set()
-    return [name for name, reason in unsaid.items() if (name, reason) not in told]
+    unsaid = {name: row for row in rows if (name := f"restore {row['epoch']}") not in said}
+    told = _told(tx, unsaid) if unsaid else set[tuple[str, str]]()
+    return [name for name, row in unsaid.items() if (name, str(row["reason"])) not in told and not _is_sealed(tx, row)]
 
 
-def _objects(tx: Tx, statement: Statement, column: str) -> list[dict[str, Any]]:
-    """Return what a column says, as far as it can be read: what cannot is named where its own org is verified."""
-    found: list[dict[str, Any]] = []
-    for row in tx.all(statement):
+def _told(tx: Tx, names: Collection[str]) -> set[tuple[str, str]]:
+    """Return which restores all trails tell of, and their reasons. What cannot be read is named of its own org."""
+    found: set[tuple[str, str]] = set()
+    for row in tx.all(_SAID):
         with suppress(*MISREAD):
-            found.append(json_object(row[column]))
+            facts = json_object(row["facts"])
+            found.add((f"restore {facts['epoch']}", str(facts["reason"])))
+    for row in tx.all(_CARRIED):
+        with suppress(*MISREAD):
+            said = json_object(row["carried"])["said"]
+            found |= {(name, str(said[name][0])) for name in names if name in said}
     return found
 
 
@@ -159,8 +162,25 @@ def begin_epoch(tx: Tx, epoch: int, *, by: str, reason: str, after: datetime | N
         return from_us(known["restored_at"])
     last = tx.now() - MICROSECOND
     last = max(last, after or last)
-    tx.write(_INSERT, epoch=epoch, restored_by=by, restored_at=to_us(last), reason=reason)
+    row = {"epoch": epoch, "restored_by": by, "restored_at": to_us(last), "reason": reason}
+    seal = ".".join(tx.seals.seal(_PURPOSE, _text(row))) if tx.seals is not None else None
+    tx.write(_INSERT, **row, seal=seal)
     return last
+
+
+def _text(row: Mapping[str, object]) -> str:
+    return ascii([row[name] for name in ("epoch", "restored_by", "restored_at", "reason")])
+
+
+def _is_sealed(tx: Tx, row: Mapping[str, object]) -> bool:
+    key_id, _, mac = str(row["seal"]).partition(".")
+    if tx.seals is None:
+        return False
+    try:
+        tx.seals.verify_text(_PURPOSE, _text(row), key_id=key_id, mac=mac)
+    except BadTokenError:
+        return False
+    return True
 
 
 def list_open(tx: Tx, *, behind: str, most: int, until: datetime | None = None) -> list[str]:
