@@ -116,8 +116,9 @@ def _used(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
 
 def _spent_under(so_far: Replayed, seq: int, name: str, facts: Mapping[str, Any]) -> None:
     """Say what was paid under a permission in all: its payments must add up to it, and its row must say it."""
-    if "spent" in facts:
-        so_far.say(seq, **{f"spent under {name}": facts["spent"], f"spent in the row of {name}": facts["spent"]})
+    spent = facts.get("spent")
+    if spent is not None:
+        so_far.say(seq, **{f"spent under {name}": spent, f"spent in the row of {name}": spent})
 
 
 def _payee(*, is_known: bool) -> Act:

@@ -198,8 +198,11 @@ class VerifyTrail:
             unsaid = [] if walk.broken or walk.older else list_unsaid(tx, walk.beside.said, until=walk.first_at)
             return list_stray_heads(tx), unsaid
 
-        strays, unsaid = await self._store.read(look, org=EVERY_ORG, long=True)
         end = walk.last[0]
+        try:
+            strays, unsaid = await self._store.read(look, org=EVERY_ORG, long=True)
+        except MISREAD:
+            return [Fault(end, f"after event {end}: the heads or the restores are not what a gateway writes")]
         heads = [f"{of} has the head of a trail, and no event" for of in strays if of != org]
         rows = [f"its row has a {name}, and no event of any org says so" for name in unsaid]
         return [Fault(end, f"after event {end}: {what}") for what in (*heads, *rows)]

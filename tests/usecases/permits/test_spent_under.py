@@ -111,6 +111,17 @@ async def test_what_was_approved_under_one_whose_payments_were_taken_away_does_n
     assert (await g.claim(request)).status_code != 200
 
 
+@requirement("S-29", "S-64")
+async def test_a_sum_that_is_lowered_together_with_its_payments_permits_nothing(gateway: Gateway) -> None:
+    g = gateway
+    made = await standing(g, **OF_BOTH)
+    assert await _pay(g, 400) == "allow"
+    lowered = """UPDATE standing_approvals SET spent = '{"CNY":"1"}'"""
+    await to_thread(await to_thread(Stranger, g), lowered, f"UPDATE spends SET amount = 10000 WHERE {UNDER}")
+    assert await _pay(g, 5) == "ask"
+    assert f"the row of standing {made['id']}" in " ".join(await _told(g))
+
+
 @requirement("S-64")
 async def test_payments_that_change_places_under_a_permission_are_named_though_their_sum_is_the_same(
     either_gateway: Gateway,

@@ -62,7 +62,7 @@ PASSED_OVER = {
         (
             "api_keys.created_at", "api_keys.last_used_at", "api_keys.revoked_at", "api_keys.secret_hash",
             "policies.loaded_at", "switches.set_by", "switches.set_at", "restores.restored_by", "restores.restored_at",
-            "restores.epoch", "factors.set_by", "factors.set_at", "passkeys.signs", "passkeys.used_at",
+            "restores.epoch", "restores.seal", "factors.set_by", "factors.set_at", "passkeys.signs", "passkeys.used_at",
             "passkeys.added_at", "value_keys.made_at", "value_keys.caught_up_at",
         ),
         "told, and not counted",
