@@ -17,6 +17,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "lacking_secret": ("its secret is not given to this gateway", "本网关没有封存它的密钥"),
     "unsealed": ("what is stored is not what was asked", "存储的内容与申请不符"),
     "retry": ("where the card is was not known yet", "尚不知卡片位置"),
+    "broken_off": (
+        "the gateway that posted the card had ended before it knew where it is",
+        "发送卡片的网关已中断，尚不知卡片位置",
+    ),
     # Who pressed.
     "unmapped": ("the account is nobody who is known", "账号未对应任何人"),
     "email_unverified": ("the platform vouches for no e-mail of theirs that counts", "平台未核实其可用的邮箱"),
