@@ -132,6 +132,18 @@ class Spec:
                 raise ValueError(f"secret_shapes: {shape!r} matches where nothing stands: it would hide every line")
 
 
+def written_as(shapes: Mapping[str, tuple[str, str]], key: str | None, written: str | None) -> str | None:
+    """Return an id of a channel's settings, or raise ValueError with what is wanted of it.
+
+    `shapes` says of each key how it is written, as a regular expression, and what it is, in words.
+    """
+    if written is not None:
+        shape, what = shapes[str(key)]
+        if not re.fullmatch(shape, written):
+            raise ValueError(f"must be {what}")
+    return written
+
+
 def read_whole(
     given: object, read: Callable[[Any], _M], together: Callable[[Mapping[str, str]], Iterable[tuple[str, str]]]
 ) -> _M:

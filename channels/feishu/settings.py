@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Literal, Self
 from urllib.parse import urlsplit
@@ -19,7 +18,7 @@ from pydantic import (
 )
 
 from app.domain.text.addresses import LOOPBACK, why_no_url
-from app.spec import Limits, Pace, read_whole
+from app.spec import Limits, Pace, read_whole, written_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -145,11 +144,7 @@ class FeishuSettings(BaseModel):
     @field_validator(*_IDS)
     @classmethod
     def _id(cls, written: str | None, info: ValidationInfo) -> str | None:
-        if written is not None:
-            shape, what = _IDS[str(info.field_name)]
-            if not re.fullmatch(shape, written):
-                raise ValueError(f"must be {what}")
-        return written
+        return written_as(_IDS, info.field_name, written)
 
     @field_validator("domain")
     @classmethod

@@ -20,7 +20,7 @@ from pydantic import (
 
 from app.domain.text.addresses import LOOPBACK, why_no_url
 from app.domain.text.language import Language
-from app.spec import Limits, Pace, read_whole
+from app.spec import Limits, Pace, read_whole, written_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -137,11 +137,7 @@ class SlackSettings(BaseModel):
     @field_validator(*_IDS)
     @classmethod
     def _id(cls, written: str | None, info: ValidationInfo) -> str | None:
-        if written is not None:
-            shape, what = _IDS[str(info.field_name)]
-            if not re.fullmatch(shape, written):
-                raise ValueError(f"must be {what}")
-        return written
+        return written_as(_IDS, info.field_name, written)
 
     @field_validator("api_url", "scim_url")
     @classmethod
