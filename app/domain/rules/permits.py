@@ -126,11 +126,17 @@ class Permit:
     is_sealed: bool = True
     """Whether its row is as a gateway has sealed it last. One that is not permits nothing; it may still be ended."""
 
+    @property
+    def paid(self) -> Mapping[str, Decimal]:
+        """What was paid under it so far. Raises ValueError where nobody has summed it up: that is not nothing."""
+        if self.spent is None:
+            raise ValueError("what was paid under it was not looked up")
+        return self.spent
+
     def used_for(self, payments: Sequence[Payment], now: datetime) -> Permit:
         """Return it as it stands after one more call, with what that pays."""
         sums = totals(payments)
-        spent = {**(self.spent or {})}
-        spent |= {code: spent.get(code, Decimal(0)) + amount for code, amount in sums.items()}
+        spent = {**self.paid, **{code: self.paid.get(code, Decimal(0)) + amount for code, amount in sums.items()}}
         return replace(self, used=self.used + 1, last_used_at=now, spent=spent)
 
     def told_spent(self) -> dict[str, object]:

@@ -220,7 +220,7 @@ def _glass_still_covers(permit: Permit, call: ToolCall, ruling: Ask | Allow, pol
         return False
     if not _glass_covers(permit, call, level, policy):
         return False
-    return _glass_has_room(permit, payments, permit.spent or {}, policy)
+    return _glass_has_room(permit, payments, permit.paid, policy)
 
 
 def glass_channels(policy: Policy) -> tuple[str, ...]:
@@ -260,7 +260,7 @@ def _use_session(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitte
     scope = scope_of(permit)
     if scope is None or not session_holds(permit, call, ruling, policy, now=now):
         return None
-    if not scope.leaves_room(judged.payments, used=permit.used, spent=permit.spent or {}):
+    if not scope.leaves_room(judged.payments, used=permit.used, spent=permit.paid):
         return None
     after = _counted(tx, permit, judged, now)
     facts: dict[str, object] = {
@@ -300,7 +300,7 @@ def _use_standing(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitt
         return None
     if bool(judged.payments) != bool(scope.each):
         return None
-    if not scope.leaves_room(judged.payments, used=permit.used, spent=permit.spent or {}):
+    if not scope.leaves_room(judged.payments, used=permit.used, spent=permit.paid):
         return None
     after = _counted(tx, permit, judged, now)
     facts: dict[str, object] = {
@@ -329,7 +329,7 @@ def _use_glass(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitted 
     after = permit.used_for(judged.payments, now)
     if not _glass_covers(permit, judged.call, level, judged.policy):
         return None
-    if not _glass_has_room(after, judged.payments, after.spent or {}, judged.policy):
+    if not _glass_has_room(after, judged.payments, after.paid, judged.policy):
         return None
     save_permit(tx, permit, after)
     call, people = judged.call, " and ".join(permit.people)

@@ -330,3 +330,15 @@ async def test_a_run_of_calls_clocks_and_revocations_is_answered_as_the_oracle_s
 def _holds(oracle: _Oracle, gateway: Gateway, began: datetime) -> bool:
     over = (gateway.clock.now() - began).total_seconds() >= 3_600
     return not (oracle.revoked or over or oracle.used >= oracle.uses)
+
+
+def test_what_nobody_has_summed_up_is_not_taken_for_nothing() -> None:
+    known = Permit(
+        id="sta_1", kind=PermitKind.STANDING, status=PermitStatus.ACTIVE, scope={}, digest="", reason="",
+        proposed_by="ann", proposed_at=START, expires_at=START, spent={"CNY": Decimal(7)},
+    )  # fmt: skip
+    assert known.paid == {"CNY": Decimal(7)}
+    assert known.used_for([], START).paid == known.paid
+    unknown = replace(known, spent=None)
+    with pytest.raises(ValueError, match="not looked up"):
+        unknown.used_for([], START)
