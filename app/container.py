@@ -394,6 +394,7 @@ class Container:
         if is_postgres(url := self.settings.database_url):
             from app.workers.notifications import Notifications
 
-            listener = Notifications(libpq_url(url), heard=self.after_commit.heard, missed=self.after_commit.missed)
+            own, after = self.store.dialect.sender, self.after_commit
+            listener = Notifications(libpq_url(url), own=own, heard=after.heard, missed=after.missed)
             self.supervisor.keep("notifications", listener.run)
         self.timetable.begin(self.timers)

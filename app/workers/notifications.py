@@ -6,7 +6,6 @@ Hints only; the rows are the truth.
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -15,7 +14,7 @@ import structlog
 from app.domain.errors import UnavailableError
 from app.storage.engine.line import bounds_of, cut
 from app.storage.engine.trouble import Trouble, said_of
-from app.storage.statements.payloads import CHANNEL
+from app.storage.statements.payloads import CHANNEL, told_by_others
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,9 +29,15 @@ log = structlog.get_logger(__name__)
 class Notifications:
     """One connection that listens."""
 
-    def __init__(self, url: str, *, heard: Callable[[list[tuple[str, str]]], None], missed: Callable[[], None]) -> None:
-        """`heard` gets (org, request id) pairs; `missed` is called after each connection: look at everything once."""
+    def __init__(
+        self, url: str, *, own: str, heard: Callable[[list[tuple[str, str]]], None], missed: Callable[[], None]
+    ) -> None:
+        """`heard` gets (org, request id) pairs; `missed` is called after each connection: look at everything once.
+
+        `own` is this process's name as a sender: who waits here is told by itself, with what it wrote.
+        """
         self._url = url
+        self._own = own
         self._heard = heard
         self._missed = missed
 
@@ -51,7 +56,8 @@ class Notifications:
             self._missed()
             while True:
                 async for notification in connection.notifies(timeout=_QUIET_FOR):
-                    self._heard([(org, request_id) for org, request_id in json.loads(notification.payload)])
+                    if changed := told_by_others(notification.payload, own=self._own):
+                        self._heard(changed)
                 await self._listen(connection)
 
     async def _listen(self, connection: psycopg.AsyncConnection[Any]) -> None:

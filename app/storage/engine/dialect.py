@@ -76,6 +76,8 @@ class Dialect(Protocol):
     sa: SaDialect
     snapshots: bool
     """Whether a reader holds a snapshot, which its COMMIT lets go."""
+    sender: str
+    """By what this process knows again what it has told the others itself."""
 
     @property
     def beside(self) -> Sequence[sa.ColumnElement[Any]]:
@@ -161,6 +163,7 @@ class Sqlite:
     """One file, WAL, every commit on disk before it is answered. One process writes, through one thread."""
 
     name = "sqlite"
+    sender = ""  # nobody else is told
 
     def __init__(self, path: str, clock: Clock) -> None:
         """Take the file's path and the process's clock, which is the database's clock here."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -46,6 +47,7 @@ class Postgres:
         self.beside = (sa.literal_column(_NOW, sa.BigInteger), sa.literal_column(_TICKET, sa.Text))
         self.snapshots = False
         self.url = url
+        self.sender = secrets.token_hex(8)  # not the connection's process: a pooler gives that another number
 
     def connect(self) -> psycopg.Connection[Any]:
         """Open a connection for one thread of the store."""
@@ -123,7 +125,7 @@ class Postgres:
 
     def notify(self, connection: psycopg.Connection[Any], changed: Iterable[tuple[str, str]]) -> None:
         """Tell the other replicas, once for a whole group commit."""
-        for payload in payloads(changed):
+        for payload in payloads(changed, sender=self.sender):
             connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
 
     def failure(self, error: Exception) -> Failure:

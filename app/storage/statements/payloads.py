@@ -1,4 +1,4 @@
-"""What a commit changed, packed for PostgreSQL's NOTIFY."""
+"""What a commit changed, packed for PostgreSQL's NOTIFY, which its sender hears, too."""
 
 from __future__ import annotations
 
@@ -10,21 +10,29 @@ if TYPE_CHECKING:
 
 CHANNEL = "assent"
 """The name under which PostgreSQL replicas tell each other what changed."""
+_NO_ORG = ""  # stands before the sender, where the pairs have their org
 _PAYLOAD_LIMIT = 7_900  # bytes; PostgreSQL refuses a NOTIFY payload of 8,000
 
 
-def payloads(changed: Iterable[tuple[str, str]]) -> list[str]:
-    """Pack (org, request id) pairs into as few NOTIFY payloads as fit."""
+def payloads(changed: Iterable[tuple[str, str]], *, sender: str) -> list[str]:
+    """Pack (org, request id) pairs into as few NOTIFY payloads as fit. Each says first who sends it."""
     packed: list[str] = []
-    current: list[Sequence[str]] = []
-    size = 2
+    signed: list[Sequence[str]] = [(_NO_ORG, sender)]
+    current, empty = list(signed), len(json.dumps(signed)) + 2
+    size = empty
     for pair in changed:
         length = len(json.dumps(pair)) + 2
-        if current and size + length > _PAYLOAD_LIMIT:
+        if len(current) > 1 and size + length > _PAYLOAD_LIMIT:
             packed.append(json.dumps(current))
-            current, size = [], 2
+            current, size = list(signed), empty
         current.append(pair)
         size += length
-    if current:
+    if len(current) > 1:
         packed.append(json.dumps(current))
     return packed
+
+
+def told_by_others(payload: str, *, own: str) -> list[tuple[str, str]]:
+    """Unpack what another process says that it changed; nothing, if it is what this one has said itself."""
+    pairs: list[tuple[str, str]] = [(org, request_id) for org, request_id in json.loads(payload)]
+    return [] if (_NO_ORG, own) in pairs else [pair for pair in pairs if pair[0] != _NO_ORG]

@@ -172,7 +172,9 @@ class Gathered:
             *parts, last = _apart(sorted(rows, key=_order))
             for part in parts:
                 self._send_together(connection, dialect, {write: rows[write] for write in part}, [])
-            self._send_together(connection, dialect, {write: rows[write] for write in last}, payloads(changed))
+            self._send_together(
+                connection, dialect, {write: rows[write] for write in last}, payloads(changed, sender=dialect.sender)
+            )
             return
         for write in sorted(rows, key=_order):
             text, parameters = write.single()

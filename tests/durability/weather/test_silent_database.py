@@ -258,7 +258,7 @@ async def test_the_listening_connection_notices_that_it_is_dead_and_another_one_
     monkeypatch.setattr("app.workers.notifications._ANSWERS_WITHIN", 0.5)
     connected = asyncio.Event()
     async with wire(postgres_url) as (line, through):
-        listener = Notifications(through, heard=lambda _: None, missed=connected.set)
+        listener = Notifications(through, own="", heard=lambda _: None, missed=connected.set)
         listening = asyncio.ensure_future(listener.run())
         await asyncio.wait_for(connected.wait(), 10)
         await asyncio.sleep(0.5)  # some rounds in which all is well

@@ -12,27 +12,29 @@ from hypothesis import strategies as st
 
 from app.domain.lifecycle.lifecycle import advance
 from app.storage.engine.dialect import from_us, to_us
-from app.storage.statements.payloads import CHANNEL, payloads
+from app.storage.statements.payloads import CHANNEL, payloads, told_by_others
 from app.workers.notifications import Notifications
 from tests.domain.samples import START, vote
 from tests.storage.rig import ORG, ManualClock, given_request, open_store, stepping
 
+SENDER = "0123456789abcdef"
 SERVER_LIMIT = 8_000  # bytes; PostgreSQL refuses a payload of so many
 PAIRS = st.lists(st.tuples(st.sampled_from(["acme", "beta"]), st.text(min_size=1, max_size=200)), max_size=300)
 
 
 @given(PAIRS)
 def test_every_pair_is_in_exactly_one_payload_and_each_fits(pairs: list[tuple[str, str]]) -> None:
-    packed = payloads(pairs)
-    assert [tuple(pair) for payload in packed for pair in json.loads(payload)] == pairs
+    packed = payloads(pairs, sender=SENDER)
+    assert [pair for payload in packed for pair in told_by_others(payload, own="another")] == pairs
     assert all(len(payload.encode()) < SERVER_LIMIT for payload in packed)
+    assert not any(told_by_others(payload, own=SENDER) for payload in packed)
 
 
 def test_a_usual_commit_is_one_payload_and_a_large_one_a_few() -> None:
     pairs = [("acme", f"req_{index:032}") for index in range(128)]
-    assert len(payloads(pairs)) == 1
-    assert len(payloads(pairs * 8)) == -(-len(json.dumps(pairs * 8)) // 7_900)
-    assert payloads([]) == []
+    assert len(payloads(pairs, sender=SENDER)) == 1
+    assert len(payloads(pairs * 8, sender=SENDER)) == -(-len(json.dumps(pairs * 8)) // 7_800)
+    assert payloads([], sender=SENDER) == []
 
 
 @given(st.integers(-(10**15), 4 * 10**15))
@@ -44,7 +46,7 @@ def test_instants_survive_to_the_microsecond(microseconds: int) -> None:
 async def test_another_replica_hears_of_a_commit_that_changed_something(postgres_url: str) -> None:
     heard: asyncio.Queue[list[tuple[str, str]]] = asyncio.Queue()
     connected = asyncio.Event()
-    listener = Notifications(postgres_url, heard=heard.put_nowait, missed=connected.set)
+    listener = Notifications(postgres_url, own=SENDER, heard=heard.put_nowait, missed=connected.set)
     listening = asyncio.ensure_future(listener.run())
     try:
         await asyncio.wait_for(connected.wait(), 5)
@@ -74,5 +76,23 @@ async def test_what_was_rolled_back_is_not_told(postgres_url: str) -> None:
             with pytest.raises(ZeroDivisionError):
                 await store.write(broken, org=ORG)
             await store.write(lambda tx: tx.changed("req_real", None), org=ORG)
-        told = [note.payload for note in listening.notifies(timeout=5, stop_after=1)]
-    assert told == ['[["acme", "req_real"]]']
+            own = store.dialect.sender
+        [told] = [note.payload for note in listening.notifies(timeout=5, stop_after=1)]
+    assert told == f'[["", "{own}"], ["acme", "req_real"]]'
+
+
+@pytest.mark.postgres
+async def test_a_process_does_not_hear_what_it_has_told_itself(postgres_url: str) -> None:
+    heard: asyncio.Queue[list[tuple[str, str]]] = asyncio.Queue()
+    connected = asyncio.Event()
+    async with open_store(postgres_url, ManualClock()) as ours, open_store(postgres_url, ManualClock()) as theirs:
+        listener = Notifications(postgres_url, own=ours.dialect.sender, heard=heard.put_nowait, missed=connected.set)
+        listening = asyncio.ensure_future(listener.run())
+        try:
+            await asyncio.wait_for(connected.wait(), 5)
+            await ours.write(lambda tx: tx.changed("req_ours", None), org=ORG)
+            await theirs.write(lambda tx: tx.changed("req_theirs", None), org=ORG)
+            assert await asyncio.wait_for(heard.get(), 5) == [(ORG, "req_theirs")]
+            assert heard.empty()
+        finally:
+            listening.cancel()

@@ -85,6 +85,6 @@ async def test_listening_to_a_database_that_is_away_is_an_outage_and_no_defect(m
         raise psycopg.OperationalError("connection refused")
 
     monkeypatch.setattr(psycopg.AsyncConnection, "connect", refused)
-    listener = Notifications("postgresql://nobody@127.0.0.1:1/none", heard=lambda _: None, missed=lambda: None)
+    listener = Notifications("postgresql://nobody@127.0.0.1:1/none", own="", heard=lambda _: None, missed=lambda: None)
     with pytest.raises(UnavailableError, match=AWAY):
         await listener.run()
