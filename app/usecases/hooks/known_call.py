@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from app.domain.call.switch import READ_ONLY
 from app.domain.errors import AssentError, UnavailableError
@@ -44,7 +43,7 @@ log = structlog.get_logger(__name__)
 _TRUSTED = timedelta(seconds=0.5)
 """How long what was read of an org is believed: a switch is in force on every replica within a second."""
 _READ_WITHIN = timedelta(seconds=0.1)
-"""How much longer, while one call reads it anew: the others that come meanwhile need not all do so."""
+"""How much longer, and no more, while one call reads it anew: those that come meanwhile need not all do so."""
 
 
 class AgentRun(Struct, frozen=True, kw_only=True):
@@ -161,6 +160,8 @@ class LookUp:
         self._store = store
         self._clock = clock
         self._standing: dict[str, _Standing] = {}
+        self._reading: set[str] = set()
+        """Of which orgs it is just being read anew."""
 
     async def __call__(self, run: AgentRun) -> KnownCall:
         """Return it. Raises InvalidError for an impossible parent session, NotFoundError, UnavailableError."""
@@ -181,10 +182,13 @@ class LookUp:
 
     async def _stands(self, org: str) -> _Standing:
         known, now = self._standing.get(org), self._clock.now()
-        if known is None or not timedelta(0) <= now - known.read_at < _TRUSTED:
-            if known is not None:
-                self._standing[org] = replace(known, read_at=now - _TRUSTED + _READ_WITHIN)
-            switches, has_family = await self._store.read(lambda tx: (list_switches(tx), has_children(tx)), org=org)
+        longest = _TRUSTED + _READ_WITHIN if org in self._reading else _TRUSTED
+        if known is None or not timedelta(0) <= now - known.read_at < longest:
+            self._reading.add(org)
+            try:
+                switches, has_family = await self._store.read(lambda tx: (list_switches(tx), has_children(tx)), org=org)
+            finally:
+                self._reading.discard(org)
             on = tuple(switch for switch in switches if switch.is_on)
             known = self._standing[org] = _Standing(read_at=now, switches=on, has_family=has_family)
         return known
