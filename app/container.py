@@ -17,7 +17,7 @@ from app.domain.request.action import Action
 from app.hooks.org_hooks import Supplies, build_hooks
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook
-from app.storage.engine.unanswered import KINDS
+from app.storage.engine.answers import KINDS
 from app.storage.make_store import dialect_for, make_store
 from app.storage.place.address import is_postgres, libpq_url
 from app.storage.trail.head_file import head_file_of

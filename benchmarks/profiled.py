@@ -24,7 +24,8 @@ from app.cli.main import main
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.storage.engine.lane import Job, Lane
+    from app.storage.engine.answers import Job
+    from app.storage.engine.lane import Lane
 
 
 @dataclass(slots=True)

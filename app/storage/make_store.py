@@ -12,6 +12,7 @@ from app.storage.engine.store import Store
 from app.storage.engine.transaction import Together
 from app.storage.identity.vault import Vault
 from app.storage.place.address import is_postgres, libpq_url
+from app.storage.refusals.denials import look_back_together
 from app.storage.requests.requests import lock_many
 from app.storage.trail.audit_chain import append_all
 
@@ -28,7 +29,8 @@ def make_store(dialect: Dialect, ids: IdFactory, *, seals: Seals | None) -> Stor
     Nobody leaves them out by oversight: what is written without them, every gateway refuses.
     """
     vault = Vault(seals) if seals is not None else None
-    return Store(dialect, ids, together=Together(lock=lock_many, append=append_all, seals=seals, vault=vault))
+    together = Together(lock=lock_many, seek=look_back_together, append=append_all, seals=seals, vault=vault)
+    return Store(dialect, ids, together=together)
 
 
 def dialect_for(url: str, clock: Clock) -> Sqlite | Postgres:

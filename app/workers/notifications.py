@@ -56,8 +56,7 @@ class Notifications:
             self._missed()
             while True:
                 async for notification in connection.notifies(timeout=_QUIET_FOR):
-                    if changed := told_by_others(notification.payload, own=self._own):
-                        self._heard(changed)
+                    self._heard(told_by_others(notification.payload, own=self._own))
                 await self._listen(connection)
 
     async def _listen(self, connection: psycopg.AsyncConnection[Any]) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator, Sequence
     from types import FrameType
 
-    from app.storage.engine.transaction import Job
+    from app.storage.engine.answers import Job
     from tests.fixtures.gateway import Gateway
 
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,6 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from operator import attrgetter
 from traceback import clear_frames
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ import structlog
 
 from app.domain.errors import AssentError, UnavailableError
 from app.failpoints import failpoint
-from app.storage.engine import unanswered
+from app.storage.engine import answers
 from app.storage.engine.dialect import Failure
 from app.storage.engine.transaction import EVERY_ORG, Batch, LostGuardError, Tx
 from app.storage.engine.trouble import Trouble, said_of, trouble_of
@@ -34,9 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.ports import IdFactory
+    from app.storage.engine.answers import Job
     from app.storage.engine.dialect import Dialect
     from app.storage.engine.succession import Succession
-    from app.storage.engine.transaction import Job, Together
+    from app.storage.engine.transaction import Together
 
 MOST = 128
 """Units in one commit at most: keeps the longest wait short."""
@@ -62,7 +62,6 @@ _TRIES = 5
 """How often a unit that lost a race decides anew before its caller is told to try later."""
 
 log = structlog.get_logger(__name__)
-_org = attrgetter("org")
 
 
 class Lane:
@@ -142,11 +141,11 @@ class Lane:
                 self._dialect.cut(connection)  # behind the gate: nobody closes it meanwhile
         self._failed(Trouble.SILENT.value)
         log.error("store.silent", units=len(jobs), committing=committing)
-        unanswered.refuse_abandoned(jobs, committing=committing)
+        answers.refuse_abandoned(jobs, committing=committing)
 
     def refuse_waiting(self, trouble: Trouble) -> None:
         """Answer those whose turn has not come: it will not come soon. Safe to call from any thread."""
-        unanswered.refuse_queued(self._jobs, trouble)
+        answers.refuse_queued(self._jobs, trouble)
 
     def _serve(self) -> None:
         stopping = False
@@ -156,7 +155,7 @@ class Lane:
             if not jobs:
                 jobs, stopping = self._next_jobs()
             if self._little or self.trouble is not None:
-                jobs = unanswered.still_patient(jobs, self.trouble or Trouble.LOCKED)
+                jobs = answers.still_patient(jobs, self.trouble or Trouble.LOCKED)
             if not jobs:
                 continue
             self._begin_turn(jobs)
@@ -189,7 +188,7 @@ class Lane:
         except Exception as error:  # noqa: BLE001 - whatever one unit did, its neighbours must still be answered
             self._serve_each(jobs, error)
             return ()
-        left = sorted(jobs, key=_org)[len(self._ran) :] if len(self._ran) < len(jobs) else ()
+        left = sorted(jobs, key=_turn)[len(self._ran) :] if len(self._ran) < len(jobs) else ()
         _answer(self._ran)
         return left
 
@@ -240,7 +239,7 @@ class Lane:
                 _answer([job])
                 return None
         trouble = self._noted(error)
-        unanswered.refuse(job, unanswered.explained(error))
+        answers.refuse(job, answers.explained(error))
         return trouble
 
     def _hopeless(self, error: Exception) -> bool:
@@ -255,14 +254,14 @@ class Lane:
             self._commit(connection, jobs, batch, began)
         except Exception as error:
             failure = self._dialect.failure(error)
-            if kind := unanswered.kind_of(error, failure):
+            if kind := answers.kind_of(error, failure):
                 self._failed(kind)
             if failure is Failure.LOST:
                 self._disconnect()
                 if not self._committing:
                     raise
                 # Returns only if the transaction committed. Once its callers have been answered, nobody asks any more.
-                unanswered.learn_fate(self._dialect, batch.ticket, batch, error, given_up=lambda: self._abandoned)
+                answers.learn_fate(self._dialect, batch.ticket, batch, error, given_up=lambda: self._abandoned)
             else:
                 clear_frames(error.__traceback__)  # or a cursor that failed midway would hold on to what it saw
                 self._roll_back()
@@ -310,9 +309,10 @@ class Lane:
         if self._is_new and self._write and self._succession.resume is not None:
             # Before the rows are read: what it finds out decides what they may still do.
             self._succession.resume(self._tx(connection, EVERY_ORG, batch))
-        self._lock_together(connection, jobs, batch)
+        if self._write and len(jobs) > 1:
+            answers.look_together(self._together, jobs, batch, lambda org: self._tx(connection, org, batch))
         self._ran = []
-        for job in sorted(jobs, key=_org):  # they came at the same time: any order is one that could have been
+        for job in sorted(jobs, key=_turn):  # they came at the same time: any order is one that could have been
             if self._ran and time.monotonic() - began > ENOUGH:
                 break
             self._ran.append(job)
@@ -337,15 +337,6 @@ class Lane:
             self._scope = org
         return Tx(connection, self._dialect, self._ids, org, batch)
 
-    def _lock_together(self, connection: Any, jobs: Sequence[Job], batch: Batch) -> None:
-        """Lock and read what the units were handed in for, all at once."""
-        named = sorted({job.about for job in jobs if job.about})
-        if not self._write or not named or len(jobs) < 2:
-            return
-        orgs = {job.org for job in jobs if job.about}
-        tx = self._tx(connection, orgs.pop() if len(orgs) == 1 else EVERY_ORG, batch)
-        batch.locked, batch.at = self._together.lock(tx, named)
-
     def _connected(self) -> Any:
         if self._connection is None:
             try:
@@ -357,7 +348,7 @@ class Lane:
                 self._disconnect()
                 self.trouble = trouble_of(error) or Trouble.UNREACHABLE
                 self._failed(self.trouble.value)
-                raise unanswered.unreachable(error, self.trouble) from error
+                raise answers.unreachable(error, self.trouble) from error
             self._little, self._is_new = False, True
             if self.trouble in {Trouble.UNREACHABLE, Trouble.SUPERSEDED}:
                 self.trouble = None
@@ -375,7 +366,12 @@ class Lane:
         self._scope = None
         with self._gate:
             connection, self._connection = self._connection, None
-        unanswered.close(connection)
+        answers.close(connection)
+
+
+def _turn(job: Job) -> tuple[str, bool]:
+    """Order a batch by orgs; whoever seeks something stands first, for it was found before any of them wrote."""
+    return job.org, job.seeks is None
 
 
 def _answer(jobs: Sequence[Job]) -> None:

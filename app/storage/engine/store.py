@@ -12,14 +12,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from app.domain.errors import AssentError, UnavailableError
+from app.storage.engine.answers import Job
 from app.storage.engine.lane import Lane
 from app.storage.engine.succession import Succession
-from app.storage.engine.transaction import Job
 from app.storage.engine.trouble import Trouble, said_of
 from app.storage.engine.watch import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from app.ports import IdFactory
     from app.storage.engine.dialect import Dialect
@@ -122,19 +122,24 @@ class Store:
             await asyncio.to_thread(lane.stop)
         await asyncio.to_thread(self._watch.stop)  # last: a lane that hangs could not be stopped without it
 
-    async def write(self, work: Callable[[Tx], T | AssentError], *, org: str, about: str = "") -> T:
+    async def write(
+        self, work: Callable[[Tx], T | AssentError], *, org: str, about: str = "", seeks: Hashable = None
+    ) -> T:
         """Run a unit that may change something, in the scope of one org; return after its commit.
 
         `about` names what the unit will lock (the id of a request), where it is known: what the units of a batch are
-        about is locked and read together. Raises what the unit returned as a refusal, or UnavailableError.
+        about is locked and read together. What it `seeks` is found together, too, before any of them writes. Raises
+        what the unit returned as a refusal, or UnavailableError.
         """
-        return await self._through(self._writer, work, org, about)
+        return await self._through(self._writer, work, org, about, seeks)
 
     async def read(self, work: Callable[[Tx], T | AssentError], *, org: str, long: bool = False) -> T:
         """Run a unit that only reads; `long` ones (lists, pages, sweeps) do not keep the short ones waiting."""
-        return await self._through(self._long_reader if long else self._reader, work, org, "")
+        return await self._through(self._long_reader if long else self._reader, work, org)
 
-    async def _through(self, lane: Lane, work: Callable[[Tx], T | AssentError], org: str, about: str) -> T:
+    async def _through(
+        self, lane: Lane, work: Callable[[Tx], T | AssentError], org: str, about: str = "", seeks: Hashable = None
+    ) -> T:
         if not self._open:
             raise UnavailableError("the gateway is stopping")
         if lane.backlog > _MOST_WAITING:
@@ -143,7 +148,7 @@ class Store:
             raise UnavailableError(said_of(self._watch.trouble), retry_after=2)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        job = Job(work, org, loop, future, about, since=loop.time())
+        job = Job(work, org, loop, future, about, seeks, since=loop.time())
         if self.spans is None:
             lane.submit(job)
             return await future

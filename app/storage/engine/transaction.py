@@ -14,8 +14,7 @@ from sqlalchemy.sql import visitors
 from app.storage.statements.together import Gathered, Row, compiled
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy.sql.elements import ClauseElement
@@ -119,6 +118,8 @@ class Batch:
     outbox_filled: bool = False
     locked: dict[str, list[Row]] = field(default_factory=dict[str, "list[Row]"])
     """Requests that were locked and read for the whole batch, by id; a unit takes what is its own."""
+    found: Mapping[Any, object] = field(default_factory=dict[Any, object])
+    """What the units seek, by what they seek: found before any of them wrote."""
     at: datetime | None = None
     """The database's clock as it was read last: behind those locks, or behind whatever a unit locked since."""
     writes: bool = True
@@ -162,29 +163,15 @@ class Together(Struct, frozen=True, kw_only=True):
     """What the units of a commit have in common. The engine knows no table: whoever does hands it in.
 
     `lock` locks and reads what several units are about, before any of them runs: rows by the name that a unit was
-    handed in with, and the instant behind the locks. `append` writes what they said in an org's trail, after all of
-    them have run.
+    handed in with, and the instant behind the locks. `seek` finds what several units seek, after that. `append` writes
+    what they said in an org's trail, after all of them have run.
     """
 
     lock: Callable[[Tx, Sequence[str]], tuple[dict[str, list[Row]], datetime]]
+    seek: Callable[[Tx, Sequence[Any]], Mapping[Any, object]]
     append: Callable[[Tx, Sequence[Pending]], None]
     seals: Seals | None = None
     vault: ValueKeys | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Job:
-    """One unit on its way: what to run, in whose scope, and who waits for the answer."""
-
-    work: Callable[[Tx], Any]
-    org: str
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[Any]
-    about: str = ""
-    result: Any = None
-    traced: Traced | None = None
-    since: float = 0.0
-    """When it was handed in, by its loop's clock, which is the monotonic one."""
 
 
 class Tx:
@@ -255,6 +242,10 @@ class Tx:
             return None
         self._now = self._batch.at
         return rows, self._now
+
+    def found(self, sought: Hashable) -> object | None:
+        """Return what was found for all of the batch that sought this; None: it was not sought together."""
+        return self._batch.found.get(sought)
 
     def one(self, statement: Statement, **parameters: object) -> Row | None:
         """Run a select and return its only row, or None."""

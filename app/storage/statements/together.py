@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import Dialect as SaDialect
     from sqlalchemy.sql.compiler import Compiled
     from sqlalchemy.sql.elements import ClauseElement
+    from sqlalchemy.sql.selectable import TableValuedAlias
     from sqlalchemy.sql.type_api import TypeEngine
 
 Row = dict[str, Any]
@@ -49,6 +50,19 @@ def own_parameters(made: Compiled) -> Row:
     """Return the parameters that a construct brings with it."""
     own = {name for name, bind in getattr(made, "binds", {}).items() if not bind.required}  # None counts
     return {name: value for name, value in dict(made.params or {}).items() if name in own}
+
+
+def rows_given(types: Mapping[str, TypeEngine[Any]]) -> TableValuedAlias:
+    """PostgreSQL's table of the rows that the parameter `ROWS` holds, as `as_rows` writes them."""
+    given = func.json_to_recordset(bindparam(ROWS, type_=JSON)).table_valued(
+        *(column(name, kind) for name, kind in types.items()), name="given"
+    )
+    return given.render_derived(with_types=True)
+
+
+def as_rows(rows: Sequence[Mapping[str, object]]) -> str:
+    """Write rows for a parameter."""
+    return fast_json.encode(rows).decode()
 
 
 class Rank(IntEnum):
@@ -104,10 +118,7 @@ class RowWrite:
         return text, {**constants, ROWS: rows}
 
     def _together(self) -> ClauseElement:
-        given = func.json_to_recordset(bindparam(ROWS, type_=JSON)).table_valued(
-            *(column(name, kind) for name, kind in self._types.items()), name="given"
-        )
-        each = given.render_derived(with_types=True)
+        each = rows_given(self._types)
         if isinstance(self._construct, Insert):
             names = list(self._types)
             return insert(self._construct.table).from_select(names, select(*(each.c[name] for name in names)))
@@ -187,7 +198,7 @@ class Gathered:
     ) -> None:
         shape = (tuple(rows), bool(told))
         text, constants = _combined.get(shape) or _combine(shape, dialect)
-        bound: Row = {f"{ROWS}_{index}": fast_json.encode(each).decode() for index, each in enumerate(rows.values())}
+        bound: Row = {f"{ROWS}_{index}": as_rows(each) for index, each in enumerate(rows.values())}
         if told:
             bound[TOLD] = fast_json.encode(told).decode()
         cursor = connection.execute(text, {**constants, **bound})

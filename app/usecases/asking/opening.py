@@ -26,9 +26,10 @@ from app.domain.rules.policy import Allow, Ask, Deny, raised, why
 from app.domain.rules.rule import Asking
 from app.domain.trail.audit import Kind, Record
 from app.storage.exhibits.exhibits import put_contents
+from app.storage.refusals.denials import look_back
 from app.usecases.asking.hold_cards import held, hold_cards
 from app.usecases.judging.call_records import ruled
-from app.usecases.judging.denied_before import denied_before, look_back_at, near_copies
+from app.usecases.judging.denied_before import denied_before, near_copies
 from app.usecases.judging.judge_call import NOTHING_SAID, Said
 from app.usecases.payments.weigh import spend, weigh
 from app.usecases.permits.permit_before import permitted_before
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from app.domain.identity.seals import Seals
     from app.domain.request.caution import Caution
     from app.storage.engine.transaction import Tx
-    from app.storage.refusals.denials import Denials
+    from app.storage.refusals.denials import Denials, Sought
     from app.usecases.asking.quota import Place
     from app.usecases.judging.judge_call import Judged
     from app.usecases.permits.permit_before import Permitted
@@ -75,21 +76,21 @@ class Opening:
     """One judged call, on which nothing stands yet, in one unit of work."""
 
     def __init__(
-        self, tx: Tx, judged: Judged, seals: Seals, place: Place, *, of_digest: str, alone: bool = False
+        self, tx: Tx, judged: Judged, seals: Seals, place: Place, *, sought: Sought, alone: bool = False
     ) -> None:
-        """Read the clock: the request begins now."""
+        """Read the clock: the request begins now. `sought` is what bears on it of what was denied before."""
         self._tx = tx
         self._judged = judged
         self._seals = seals
         self._place = place
-        self._of_digest = of_digest
+        self._sought = sought
         self._alone = alone
         self._now = tx.now()
 
     def settle(self, ruling: Ask | Allow, targets: Mapping[str, str]) -> Answered | Asked | TooManyError:
         """Weigh the call and write what follows. `targets` maps each channel that may be asked to its cards' chat."""
         tx, judged, now = self._tx, self._judged, self._now
-        found = look_back_at(tx, judged, of_digest=self._of_digest, now=now)
+        found = look_back(tx, self._sought, now=now)
         cautions = near_copies(tx, judged, now=now, found=found)
         if judged.payments:
             cautions += weigh(tx, judged, now=now)
@@ -106,7 +107,7 @@ class Opening:
         self, ruling: Ask, cautions: Sequence[Caution], targets: Mapping[str, str], found: Denials
     ) -> Answered | Asked | TooManyError:
         judged, tx = self._judged, self._tx
-        denied = denied_before(tx, judged, ruling, found, of_digest=self._of_digest)
+        denied = denied_before(tx, judged, ruling, found, of_digest=self._sought.call_digest)
         if denied is not None:
             return self._turn_away(*denied)
         may_stand = ruling.asking.standing is not None or ruling.asking.session is not None
@@ -202,7 +203,7 @@ class Opening:
         return ConfirmationRequest(
             id=request_id,
             call=call,
-            call_digest=self._of_digest,
+            call_digest=self._sought.call_digest,
             digest=bound,
             nonce=nonce,
             code=self._seals.code(nonce=nonce, digest=bound),

@@ -19,7 +19,7 @@ from app.usecases.asking.opening import Answered, Asked, Opening
 from app.usecases.asking.standing_call import Doubted, StandingCall, by_key, named_digest
 from app.usecases.executing.opened_with import opened_with, opener_key
 from app.usecases.judging.call_records import facts_of, ruled
-from app.usecases.judging.denied_before import near_copies
+from app.usecases.judging.denied_before import denials_sought, near_copies
 from app.usecases.pauses.pauses import PAUSED, told
 from app.usecases.pauses.stop_paused import call_refused
 from app.usecases.permits.permit_before import glass_channels
@@ -173,13 +173,14 @@ class Submit:
         attached_by = attach_base(call, of_digest) if joins else None
         place = self._quota.place(call.agent)
 
+        sought = denials_sought(judged)
         standing_call = StandingCall(judged, of_submitted, attached_by, key)
 
         def unit(tx: Tx) -> Answered | Asked | AssentError | Doubted:
             standing = standing_call.find(tx)
             if standing is not None:
                 return standing  # a repetition opens nothing: it takes no place, however many others wait
-            opening = Opening(tx, judged, self._seals, place, of_digest=of_digest, alone=not joins)
+            opening = Opening(tx, judged, self._seals, place, sought=sought, alone=not joins)
             found = opening.settle(ruling, targets)
             if isinstance(found, Asked):
                 opened, lasts = found.request.id, judged.policy.retention.deduplication
@@ -190,7 +191,7 @@ class Submit:
                     remember_key(tx, call.agent, opener, call_digest=of_submitted, request_id=opened)
             return found
 
-        found = await self._store.write(unit, org=call.org)
+        found = await self._store.write(unit, org=call.org, seeks=sought)
         while isinstance(found, Doubted):
             attended = [each[0] for each in found.versions if await self._attended(call.org, *each)]
             standing_call.left = frozenset(request_id for request_id, _ in found.versions).difference(attended)

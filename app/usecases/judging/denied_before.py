@@ -21,7 +21,7 @@ from app.domain.request.redact import scrubbed_for
 from app.domain.rules.attention import COOL_DOWN_RULE
 from app.domain.rules.policy import Ask, Deny
 from app.domain.text.visible import visible
-from app.storage.refusals.denials import find_denied, look_back
+from app.storage.refusals.denials import Sought, find_denied, look_back
 from app.storage.requests.requests import find_request
 from app.usecases.judging.call_records import ruled
 from app.usecases.writing.clean import clean
@@ -39,16 +39,16 @@ _LONGEST = 120
 NO_REASON = "–"
 
 
-def look_back_at(tx: Tx, judged: Judged, *, of_digest: str, now: datetime) -> Denials:
-    """Find, in one look, what was denied before and bears on a call that is to be asked about."""
-    within, cool_down = judged.policy.attention.remember_denials, judged.policy.attention.cool_down
-    return look_back(
-        tx,
-        judged.call.agent,
-        of_digest,
+def denials_sought(judged: Judged) -> Sought:
+    """Say what bears on a call that is to be asked about, of what was denied before."""
+    attention = judged.policy.attention
+    return Sought(
+        org=judged.call.org,
+        agent=judged.call.agent,
+        call_digest=judged.call_digest,
+        within=attention.cool_down or None,
         near_key=judged.near_key,
-        near_since=now - within if within else None,
-        since=now - cool_down if cool_down else None,
+        near_within=attention.remember_denials or None,
     )
 
 
@@ -61,7 +61,7 @@ def near_copies(tx: Tx, judged: Judged, *, now: datetime, found: Denials | None 
     if not within or key is None:
         return ()
     if found is None:
-        found = look_back(tx, judged.call.agent, "", near_key=key, near_since=now - within, since=None)
+        found = look_back(tx, replace(denials_sought(judged), within=None), now=now)
     denied = find_request(tx, found.near) if found.near is not None else None
     if denied is None or denied.settlement is None:
         return ()

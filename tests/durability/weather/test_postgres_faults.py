@@ -30,7 +30,7 @@ from tests.requirements import requirement
 from tests.storage.rig import ORG, behind, look, opening
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Hashable
 
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Tx
@@ -188,12 +188,12 @@ def note_runs(replica: Replica) -> list[str]:
     runs: list[str] = []
     write = replica.store.write
 
-    async def noting(work: Callable[[Tx], Any], *, org: str, about: str = "") -> Any:
+    async def noting(work: Callable[[Tx], Any], *, org: str, about: str = "", seeks: Hashable = None) -> Any:
         def run_noted(tx: Tx) -> Any:
             runs.append(about)
             return work(tx)
 
-        return await write(run_noted, org=org, about=about)
+        return await write(run_noted, org=org, about=about, seeks=seeks)
 
     replica.store.write = noting
     return runs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,7 +11,7 @@ import pytest
 from app.storage.engine.dialect import Sqlite
 from benchmarks.wire import Wire
 from tests.fixtures.gateway import PAY, ManualClock, open_gateway
-from tests.fixtures.patience import HANGS, eventually
+from tests.fixtures.patience import eventually, in_one_commit
 
 if TYPE_CHECKING:
     import sqlite3
@@ -26,10 +25,10 @@ pytestmark = pytest.mark.may_block
 
 MANY = 32
 ROUNDS = 8
-ALONE = {"postgresql": 28, "sqlite": 47}
-TOGETHER = {"postgresql": 4.5, "sqlite": 23.5}
+ALONE = {"postgresql": 27, "sqlite": 45}
+TOGETHER = {"postgresql": 2.4, "sqlite": 22.2}
 """Statements of one cycle, alone and with `MANY` in each commit. They go down with what is saved, never up."""
-TRIPS = (28, 4.6)
+TRIPS = (25, 2.4)
 """How often the gateway waits for PostgreSQL's answer in a cycle, alone and with `MANY`."""
 
 
@@ -136,23 +135,9 @@ def _create(gateway: Gateway, number: int) -> Awaitable[Any]:
 
 
 async def _in_one_commit(gateway: Gateway, calls: list[Awaitable[Any]]) -> list[Any]:
-    """Keep the writing lane busy until the units of all these calls wait for it; return their answers."""
-    store, began, may_go = gateway.container.store, threading.Event(), threading.Event()
     if len(calls) == 1:
         return [_taken(await calls[0])]
-    held = asyncio.create_task(store.write(lambda _: (began.set(), may_go.wait(HANGS)), org="acme"))
-    await asyncio.to_thread(began.wait, HANGS)
-    asked = [asyncio.create_task(_awaited(call)) for call in calls]
-    try:
-        await eventually(lambda: store.backlog()["write"] >= len(calls))
-    finally:
-        may_go.set()
-    await held
-    return [_taken(answer) for answer in await asyncio.gather(*asked)]
-
-
-async def _awaited(call: Awaitable[Any]) -> Any:
-    return await call
+    return [_taken(answer) for answer in await in_one_commit(gateway.container.store, calls)]
 
 
 def _taken(answer: Any) -> Any:

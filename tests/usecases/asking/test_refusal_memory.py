@@ -11,9 +11,11 @@ import pytest
 from app.domain.text.language import Language
 from app.domain.words.say import say
 from tests.fixtures.gateway import PAY, open_gateway
+from tests.fixtures.patience import in_one_commit
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
     from pathlib import Path
 
     import httpx2
@@ -317,3 +319,35 @@ async def test_near_copies_are_found_by_their_index(gateway: Gateway) -> None:
     )
     assert "ix_requests_denied_near" in str(plan)
     assert "SCAN" not in str(plan)
+
+
+# --- calls that come at the same time are looked up at once -----------------------------------------------------------
+
+
+@pytestmark_near
+@requirement("S-30", "S-16")
+async def test_calls_of_one_commit_hear_each_of_its_own_denials(either_gateway: Gateway) -> None:
+    g = either_gateway
+    same, near = await denied(g, session="s-1"), await denied(g, "pay", PAY, session="s-1")
+    calls = [call(g, session="s-2"), call(g, "pay", COPY), call(g, arguments={"what": 2})]
+    refused, copied, fresh = await in_one_commit(g.container.store, calls)
+    assert (refused["decision"], refused["rule"]) == ("deny", "cool-down")
+    assert same["id"] in refused["reason"]
+    assert copied["decision"] == fresh["decision"] == "ask"
+    (caution,) = cautions(g, copied)
+    assert caution["values"]["request"] == near["id"]
+    assert not cautions(g, fresh)
+
+
+@requirement("S-30")
+async def test_a_call_that_comes_together_with_a_denial_of_the_same_came_before_it(either_gateway: Gateway) -> None:
+    g = either_gateway
+    waiting = await g.ask("by_api", NEVER_MIND, session="s-1")
+    await g.key(BOB)  # made before, not in between
+    calls: list[Awaitable[Any]] = [g.decide(waiting, "deny", who=BOB), call(g, session="s-2")]
+    denial, asked = await in_one_commit(g.container.store, calls, in_turn=True)
+    assert (denial.json()["state"], asked["decision"]) == ("denied", "ask")
+    rows = g.rows("SELECT request_id FROM audit_events WHERE request_id IS NOT NULL ORDER BY seq")
+    said = [row["request_id"] for row in rows]
+    assert said.index(asked["request"]["id"]) < len(said) - 1 - said[::-1].index(waiting["id"])
+    assert (await call(g, session="s-3"))["rule"] == "cool-down"

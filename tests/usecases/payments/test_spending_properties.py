@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.domain.call.tool import Tool
-from app.domain.call.tool_call import call_digest
 from app.domain.identity.seals import Seals
 from app.domain.lifecycle.execution import claim, lapse, report
 from app.domain.lifecycle.lifecycle import DeadlinePassed, Vote, Withdrawn, advance
@@ -30,6 +29,7 @@ from app.domain.rules.spending import Budget, PaymentTerms, Per
 from app.policies.file.policy_book import PolicyBook
 from app.usecases.asking.opening import Answered, Opening
 from app.usecases.asking.quota import Quota
+from app.usecases.judging.denied_before import denials_sought
 from app.usecases.judging.judge_call import NOTHING_SAID, Judged
 from app.usecases.payments.payees import Payees
 from assent.hooks.engine.outcome import Outcome
@@ -197,7 +197,9 @@ class Story:
         place = Quota(most_pending=1_000_000, most_cards=1_000_000).place(agent)
 
         def unit(tx: Tx) -> Any:
-            return Opening(tx, judged, Seals(["a-secret-" * 5]), place, of_digest=call_digest(call)).settle(ruling, {})
+            return Opening(tx, judged, Seals(["a-secret-" * 5]), place, sought=denials_sought(judged)).settle(
+                ruling, {}
+            )
 
         now = self.clock.now()
         owner = OWNERS[agent] or f"agent {agent}"

@@ -1,24 +1,27 @@
-"""What is said to callers when the database did not answer as it should: what is known, and no more than that."""
+"""Units on their way: what they begin with together, and what is told when the database fails to answer."""
 
 from __future__ import annotations
 
 import queue
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from app.domain.errors import AssentError, UnavailableError, UnsealedError
 from app.storage.engine.dialect import CommitFate, Failure
-from app.storage.engine.transaction import LostGuardError
+from app.storage.engine.transaction import EVERY_ORG, LostGuardError
 from app.storage.engine.trouble import Trouble, said_of, trouble_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    import asyncio
+    from collections.abc import Callable, Hashable, Sequence
 
     from app.storage.engine.dialect import Dialect
-    from app.storage.engine.transaction import Batch, Job
+    from app.storage.engine.transaction import Batch, Together, Tx
+    from app.telemetry.tracing import Traced
 
 UNTOLD = "the database did not say whether it committed; read the state before you repeat the call"
 
@@ -31,6 +34,36 @@ _LONGEST_QUEUED = 5.0
 """Seconds that a unit may have waited for its turn when something keeps the database from being used."""
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One unit on its way: what to run, in whose scope, and who waits for the answer."""
+
+    work: Callable[[Tx], Any]
+    org: str
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    about: str = ""
+    seeks: Hashable = None
+    result: Any = None
+    traced: Traced | None = None
+    since: float = 0.0
+    """When it was handed in, by its loop's clock, which is the monotonic one."""
+
+
+def look_together(together: Together, jobs: Sequence[Job], batch: Batch, tx_for: Callable[[str], Tx]) -> None:
+    """Lock and read what units were handed in for, all at once; then find what they seek, all at once."""
+    named = sorted({job.about for job in jobs if job.about})
+    sought = list(dict.fromkeys(job.seeks for job in jobs if job.seeks is not None))
+    orgs = {job.org for job in jobs if job.about or job.seeks is not None}
+    if not orgs:
+        return
+    tx = tx_for(orgs.pop() if len(orgs) == 1 else EVERY_ORG)
+    if named:
+        batch.locked, batch.at = together.lock(tx, named)
+    if sought:
+        batch.found = together.seek(tx, sought)
 
 
 def learn_fate(
