@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -50,10 +50,15 @@ class Snapshot:
 
     rows: dict[str, list[Row]]
     entitled: frozenset[str]
+    _of: dict[str, dict[str, list[Row]]] = field(default_factory=dict[str, "dict[str, list[Row]]"])
 
     def of(self, table: str, request_id: str) -> list[Row]:
         """Return a request's rows in a table."""
-        return [row for row in self.rows[table] if row["request_id"] == request_id]
+        if table not in self._of:
+            of = self._of[table] = defaultdict[str, list[Row]](list)
+            for row in self.rows[table]:
+                of[row["request_id"]].append(row)
+        return self._of[table].get(request_id, [])
 
 
 def snapshot(url: str, *, entitled: frozenset[str] = FINANCE) -> Snapshot:

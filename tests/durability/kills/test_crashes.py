@@ -117,6 +117,7 @@ async def test_both_platforms_have_one_live_card_each_after_many_deaths(
     async with on(sqlite_url, tmp_path, "slack", "feishu") as made:
         assert made.slack is not None
         assert made.feishu is not None
+        made.environ["ASSENT_MAX_CARDS_PER_AGENT"] = "1000"  # or the rounds behind the hundredth post nothing
         chat = str(made.channels["pay-feishu"]["chat"])
         for index in range(rounds):
             async with made.gateway(f"{place}:kill:{1 + index % 2}", may_die_early=True) as gateway:
