@@ -43,7 +43,7 @@ FRAMEWORKS := frameworks crewai
 # side, the longest first. (Workers that are handed test by test cost half as much again, in collecting and reporting;
 # and a shelf more costs three seconds, in importing: the inner rings, which have little of each, put some together.)
 SHELVES := rest sdk hosts kills frameworks durability cli rules readers api usecases channels cards storage project
-INNER := hosts cli+readers kills+rest usecases cards api+frameworks sdk+project channels+rules storage durability
+INNER := hosts cli readers kills+rest usecases cards api+frameworks sdk+project channels+rules storage durability
 ON_kills := tests/durability/kills
 ON_durability := tests/sabotage $(filter-out $(ON_kills),$(patsubst %/,%,$(wildcard tests/durability/*/)) $(wildcard tests/durability/test_*.py))
 ON_cli := tests/cli tests/console
@@ -120,7 +120,7 @@ BESIDE := kills durability cli api usecases cards
 SHIPPED := app channels sdk migrations
 TYPED :=
 .PHONY: test
-test: JOBS = $(if $(ALL)$(COVERAGE),4,10)
+test: JOBS = $(if $(ALL)$(COVERAGE),4,12)
 test: $(INSTALLED)  ## the checks (types of what is shipped), and all tests but twins and heavy ones (ALL=1: all, as CI; COVERAGE=1: all, what they reach, and its floor)
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
 	$(IN_SHELVES) check $(addprefix shelf-,$(if $(ALL)$(COVERAGE),$(SHELVES),$(INNER))) \
