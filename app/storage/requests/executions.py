@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, or_, select, text
+from sqlalchemy import bindparam, func, or_, select, text
 
 from app.domain.request.request import ExecutionStatus, GrantStatus
 from app.storage.engine.dialect import to_us
@@ -26,7 +26,8 @@ _MOVE = saving(
     rank=Rank.SAVE,
     named={"grant_id": "id"},
     values=GRANT.saved.names,
-    only=(grants.c.status == GrantStatus.ISSUED.value,),
+    # Not plainly: PostgreSQL would take all grants that are issued for few, by their own index, and read each of them.
+    only=(func.coalesce(grants.c.status, "") == GrantStatus.ISSUED.value,),
 )
 _START = inserting(executions, rank=Rank.BELONG_TO_THAT)
 _END = saving(
