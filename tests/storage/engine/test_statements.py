@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
 
+import pytest
 from sqlalchemy import bindparam, update
 
 from app.clock import SystemClock
 from app.storage.engine.dialect import Sqlite
+from app.storage.engine.postgres import Postgres
 from app.storage.engine.transaction import Statement
+from app.storage.place.address import libpq_url
+from app.storage.requests import executions, requests
 from app.storage.tables.tables import deliveries
+
+if TYPE_CHECKING:
+    from app.storage.statements.together import RowWrite
 
 
 def test_a_constant_of_none_is_bound_as_null_and_not_asked_of_the_caller() -> None:
@@ -24,3 +33,21 @@ def test_a_constant_of_none_is_bound_as_null_and_not_asked_of_the_caller() -> No
     connection.execute(text, bound)
     assert connection.execute("SELECT * FROM deliveries").fetchall() == [("dlv_1", None, "")]
     connection.close()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    ("write", "index"),
+    [(executions._MOVE, "pk_grants"), (executions._END, "pk_executions"), (requests._SAVE, "pk_requests")],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_is_written_by_its_name_is_found_by_its_name(postgres_url: str, write: RowWrite, index: str) -> None:
+    """Whatever the server believes of how many rows stand as they should: it may have looked when there were none."""
+    dialect = Postgres(libpq_url(postgres_url))
+    with closing(dialect.connect()) as connection:
+        dialect.prepare(connection, write=True)
+        text, bound = write.many(dialect, "[]")
+        explained = connection.execute(f"EXPLAIN {text}", bound)  # pyright: ignore[reportArgumentType, reportCallIssue] - our own SQL
+        plan = "\n".join(row[0] for row in explained.fetchall())
+    assert f"using {index}" in plan, plan
+    assert "ix_" not in plan, plan
