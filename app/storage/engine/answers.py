@@ -46,6 +46,7 @@ class Job:
     future: asyncio.Future[Any]
     about: str = ""
     seeks: Hashable = None
+    """What it looks for, which is found for all units of its batch at once; None: nothing."""
     result: Any = None
     traced: Traced | None = None
     since: float = 0.0

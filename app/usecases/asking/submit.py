@@ -195,7 +195,7 @@ class Submit:
         while isinstance(found, Doubted):
             attended = [each[0] for each in found.versions if await self._attended(call.org, *each)]
             standing_call.left = frozenset(request_id for request_id, _ in found.versions).difference(attended)
-            found = await self._store.write(unit, org=call.org)
+            found = await self._store.write(unit, org=call.org, seeks=sought)
         if isinstance(found, Asked) and not found.attached and found.request.by_broken_glass:
             _alarm(found.request)  # after the commit: a unit may run twice or for nothing, an alarm must not
         return found
