@@ -17,6 +17,7 @@ from sqlalchemy.dialects import sqlite
 
 from app.storage.engine.trouble import Trouble, trouble_of
 from app.storage.place.private_files import keep_private
+from app.storage.statements.together import LostGuardError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -128,6 +129,14 @@ class Dialect(Protocol):
         """Run a writer's select, and read the clock in it, or behind it: after any lock that was taken before."""
         ...
 
+    def guard(self, connection: Any, text: str, bound: Mapping[str, object]) -> None:
+        """Run a write that must touch one row, or LostGuardError comes: at the latest as the pipeline is left."""
+        ...
+
+    def hold(self, connection: Any, text: str, bound: Mapping[str, object]) -> None:
+        """Run a select that must find a row, or LostGuardError comes: at the latest as the pipeline is left."""
+        ...
+
     def notify(self, connection: Any, changed: Iterable[tuple[str, str]]) -> None:
         """Tell other replicas what changed."""
         ...
@@ -229,6 +238,16 @@ class Sqlite:
     ) -> tuple[list[Any], Seen]:
         """Run a select, and read the process's clock behind it."""
         return connection.execute(text, bound).fetchall(), Seen(self._clock.now())
+
+    def guard(self, connection: sqlite3.Connection, text: str, bound: Mapping[str, object]) -> None:
+        """Run a write, and look whether it touched one row."""
+        if connection.execute(text, bound).rowcount != 1:
+            raise LostGuardError
+
+    def hold(self, connection: sqlite3.Connection, text: str, bound: Mapping[str, object]) -> None:
+        """Run a select, and look whether it found a row."""
+        if not connection.execute(text, bound).fetchall():
+            raise LostGuardError
 
     def notify(self, connection: sqlite3.Connection, changed: Iterable[tuple[str, str]]) -> None:
         """Nothing: whoever waits is in this process."""

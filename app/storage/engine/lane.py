@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from app.domain.errors import AssentError, UnavailableError
+from app.domain.errors import UnavailableError
 from app.failpoints import failpoint
 from app.storage.engine import answers
 from app.storage.engine.dialect import Failure
-from app.storage.engine.transaction import EVERY_ORG, Batch, LostGuardError, Tx
+from app.storage.engine.transaction import EVERY_ORG, Batch, Tx
 from app.storage.engine.trouble import Trouble, said_of, trouble_of
 from app.storage.engine.unreadable import refuse_unreadable
+from app.storage.statements.together import LostGuardError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -189,7 +190,7 @@ class Lane:
             self._serve_each(jobs, error)
             return ()
         left = sorted(jobs, key=_turn)[len(self._ran) :] if len(self._ran) < len(jobs) else ()
-        _answer(self._ran)
+        answers.answer(self._ran)
         return left
 
     def _serve_each(self, jobs: Sequence[Job], error: Exception) -> None:
@@ -236,7 +237,7 @@ class Lane:
             except Exception as raised:  # noqa: BLE001 - it is classified above and handed to the caller
                 error = raised
             else:
-                _answer([job])
+                answers.answer([job])
                 return None
         trouble = self._noted(error)
         answers.refuse(job, answers.explained(error))
@@ -287,16 +288,15 @@ class Lane:
         with self._dialect.pipeline(connection):
             self._dialect.begin(connection, write=self._write)
             self._run_units(connection, jobs, batch, began)
-        batch.check_guards()
-        if self._write and batch.ticket is None and self._dialect.beside:  # no unit has looked at the clock
-            batch.ticket = self._dialect.clock(connection, write=True).ticket
-        if batch.changed:
-            failpoint("commit.before")
-        if time.monotonic() - began > LONGEST:
-            raise LostGuardError
-        self._may_commit()
-        if self._write or self._dialect.snapshots:
-            connection.execute("COMMIT")
+            if self._write and batch.ticket is None and self._dialect.beside:  # no unit has looked at the clock
+                batch.ticket = self._dialect.clock(connection, write=True).ticket
+            if batch.changed:
+                failpoint("commit.before")
+            if time.monotonic() - began > LONGEST:
+                raise LostGuardError
+            self._may_commit()
+            if self._write or self._dialect.snapshots:  # it goes over with what was written last
+                connection.execute("COMMIT")
 
     def _may_commit(self) -> None:
         """Pass the point of no return: a read whose COMMIT is not answered is read again. Raises UnavailableError."""
@@ -372,25 +372,3 @@ class Lane:
 def _turn(job: Job) -> tuple[str, bool]:
     """Order a batch by orgs; whoever seeks something stands first, for it was found before any of them wrote."""
     return job.org, job.seeks is None
-
-
-def _answer(jobs: Sequence[Job]) -> None:
-    """Resolve the callers' futures, with one wake-up of their loop for the whole batch."""
-    by_loop: dict[Any, list[Job]] = {}
-    for job in jobs:
-        by_loop.setdefault(job.loop, []).append(job)
-    for loop, answered in by_loop.items():
-        try:
-            loop.call_soon_threadsafe(_resolve, answered)
-        except RuntimeError:
-            log.info("answer.dropped")  # the loop is closed: nobody waits any more
-
-
-def _resolve(jobs: Sequence[Job]) -> None:
-    for job in jobs:
-        if job.future.done():  # its caller was cancelled; the commit stands
-            continue
-        if isinstance(job.result, AssentError):
-            job.future.set_exception(job.result)
-        else:
-            job.future.set_result(job.result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -15,10 +16,10 @@ from app.storage.engine.dialect import LITTLE_SECONDS, LOCK_SECONDS, CommitFate,
 from app.storage.engine.line import Server
 from app.storage.engine.trouble import trouble_of
 from app.storage.statements.payloads import CHANNEL, payloads
+from app.storage.statements.together import LostGuardError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from contextlib import AbstractContextManager
+    from collections.abc import Generator, Iterable, Mapping
     from datetime import datetime
 
     from sqlalchemy.engine.interfaces import Dialect as SaDialect
@@ -91,9 +92,17 @@ class Postgres:
         spans = (f"{LITTLE_SECONDS if little else LOCK_SECONDS}s",)
         connection.execute("SELECT set_config('lock_timeout', %s, false)", spans)
 
-    def pipeline(self, connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
-        """The protocol's pipeline mode: a round trip is paid only where a unit looks at a result."""
-        return connection.pipeline()
+    @contextmanager
+    def pipeline(self, connection: psycopg.Connection[Any]) -> Generator[None]:
+        """The protocol's pipeline mode: a round trip is paid only where a unit looks at a result.
+
+        Raises LostGuardError where the server has found that a guarded write did not touch its rows (`together.py`).
+        """
+        try:
+            with connection.pipeline():
+                yield
+        except psycopg.errors.DivisionByZero as error:
+            raise LostGuardError from error
 
     def begin(self, connection: psycopg.Connection[Any], *, write: bool) -> None:
         """Begin a writer's transaction. Each statement of a reader sees what was committed before it in any case."""
@@ -122,6 +131,16 @@ class Postgres:
     def instant(self, microseconds: int) -> datetime:
         """Return what the clock says."""
         return from_us(microseconds)
+
+    def guard(self, connection: psycopg.Connection[Any], text: str, bound: Mapping[str, object]) -> None:
+        """Run a write that fails unless it touches one row: nobody has to look before the COMMIT is sent."""
+        checked = f"WITH touched AS ({text} RETURNING 1) SELECT 1 / (count(*) = 1)::int FROM touched"  # noqa: S608 - our own SQL
+        connection.execute(checked, bound)  # pyright: ignore[reportArgumentType, reportCallIssue] - our own SQL
+
+    def hold(self, connection: psycopg.Connection[Any], text: str, bound: Mapping[str, object]) -> None:
+        """Run a select that fails unless it finds a row."""
+        checked = f"SELECT 1 / (count(*) > 0)::int FROM ({text}) AS found"  # noqa: S608 - our own SQL
+        connection.execute(checked, bound)  # pyright: ignore[reportArgumentType, reportCallIssue] - our own SQL
 
     def notify(self, connection: psycopg.Connection[Any], changed: Iterable[tuple[str, str]]) -> None:
         """Tell the other replicas, once for a whole group commit."""

@@ -37,10 +37,6 @@ EVERY_ORG = "*"
 """The scope of the gateway's own sweeps and of looking up a key: the rows of all orgs."""
 
 
-class LostGuardError(Exception):
-    """A guarded write met another version than the one it was decided on: the unit is run again and decides anew."""
-
-
 class Statement:
     """A SQLAlchemy Core statement, compiled once a dialect and then run on the driver itself.
 
@@ -127,10 +123,8 @@ class Batch:
     """The transaction's id, by which the fate of an unanswered COMMIT can be asked."""
     gathered: Gathered = field(default_factory=Gathered)
     """What was written and is not sent yet."""
-    guards: list[Any] = field(default_factory=list[Any])
     holds: dict[str, dict[Hold, None]] = field(default_factory=dict[str, "dict[Hold, None]"])
     """What must be so in an org when its units commit, each once."""
-    held: list[Any] = field(default_factory=list[Any])
     seals: Seals | None = None
     vault: ValueKeys | None = None
     unread: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
@@ -147,16 +141,6 @@ class Batch:
     """What was read last: where a unit fails, the cell that made it is looked for there."""
     has_forked: bool = False
     """Whether the database was found to have lost what was committed: from here on its trails are others."""
-
-    def check_guards(self) -> None:
-        """Raise LostGuardError unless every guarded write touched its one row, and all that must hold does."""
-        guards, held = self.guards, self.held
-        # Whoever hears of the commit has no use for cursors, and throws them away on another thread.
-        self.guards, self.held = [], []
-        if not self.gathered.all_touched() or any(cursor.rowcount != 1 for cursor in guards):
-            raise LostGuardError
-        if not all(cursor.fetchall() for cursor in held):
-            raise LostGuardError
 
 
 class Together(Struct, frozen=True, kw_only=True):
@@ -260,11 +244,10 @@ class Tx:
     def guard(self, statement: Statement, **parameters: object) -> None:
         """Run a write that must touch exactly one row, or the unit was decided on something that is no longer so.
 
-        Checked at the latest before the commit; LostGuardError then rolls back, and the unit is run again.
+        LostGuardError comes at the latest with the commit: it is rolled back, and the unit is run again.
         """
         self.send()
-        cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
-        self._batch.guards.append(cursor)
+        self._dialect.guard(self._connection, *statement.bound(self._dialect, parameters))
 
     def gather(self, write: RowWrite, **row: object) -> None:
         """Write a row together with those of other units: before the next statement that could see it, or the commit.
@@ -310,7 +293,7 @@ class Tx:
         """Ask for everything that must hold in this org. Called by the store alone, once the trail's head is locked."""
         for statement, parameters in self._batch.holds.get(self.org, ()):
             self.send()
-            self._batch.held.append(self._connection.execute(*statement.bound(self._dialect, dict(parameters))))
+            self._dialect.hold(self._connection, *statement.bound(self._dialect, dict(parameters)))
 
     def run(self, statement: Statement, **parameters: object) -> int:
         """Run a write and return how many rows it touched."""

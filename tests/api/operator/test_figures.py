@@ -11,7 +11,8 @@ from sqlalchemy import text
 
 from app.domain.errors import UnavailableError
 from app.ports import ChannelUnavailableError
-from app.storage.engine.transaction import LostGuardError, Statement
+from app.storage.engine.transaction import Statement
+from app.storage.statements.together import LostGuardError
 from app.usecases.platforms.send_webhooks import Failing
 from tests.fixtures.figures import scraped, value
 from tests.fixtures.gateway import ManualClock

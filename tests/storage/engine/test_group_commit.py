@@ -7,9 +7,11 @@ import threading
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import bindparam, select, update
 
 from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.lifecycle.lifecycle import advance
@@ -19,10 +21,13 @@ from app.domain.trail.audit import Kind, Record
 from app.domain.trail.chain import first_fault
 from app.identifiers import RandomIds
 from app.storage.engine import lane
-from app.storage.engine.transaction import EVERY_ORG, LostGuardError
+from app.storage.engine.transaction import EVERY_ORG, Statement
 from app.storage.make_store import make_store
 from app.storage.requests.requests import find_request, insert_request, lock_request, save_request
 from app.storage.requests.seen_before import remember_key
+from app.storage.sessions.sessions import note_session
+from app.storage.statements.together import LostGuardError
+from app.storage.tables.hook_tables import sessions
 from app.storage.trail.audit_chain import get_head, list_events
 from app.usecases.writing.carry_out import carry_out
 from tests.domain.samples import a_request, vote
@@ -220,6 +225,32 @@ async def test_a_guarded_write_that_touches_no_row_takes_its_whole_unit_back(dat
         assert await stage.together(note("a"), unguarded_at_first, note("b")) == ["a", "done", "b"]
         assert len(tries) == 3
         assert sorted(await stage.notes()) == ["a", "b", "guarded"]
+
+
+_OF_AGENT = (sessions.c.org == bindparam("of_org"), sessions.c.agent.like(bindparam("agent")))
+_TOUCH = Statement(update(sessions).where(*_OF_AGENT).values(noted_at=sessions.c.noted_at + 1))
+_FIND = Statement(select(sessions.c.session).where(*_OF_AGENT))
+
+
+@pytest.mark.parametrize(
+    ("must", "lost"), [(lambda tx: tx.guard, ["nobody", "%"]), (lambda tx: tx.hold, ["nobody"])], ids=["guard", "hold"]
+)
+async def test_what_must_touch_one_row_or_find_one_takes_its_whole_unit_back(
+    database_url: str, must: Callable[[Tx], Callable[..., None]], lost: list[str]
+) -> None:
+    agents = iter([*lost, "alice"])
+
+    def unit(tx: Tx) -> str:
+        note("written")(tx)
+        agent = next(agents)
+        must(tx)({"guard": _TOUCH, "hold": _FIND}[must(tx).__name__], of_org=tx.org, agent=agent)
+        return agent
+
+    async with staged(database_url) as stage:
+        for agent in ("alice", "bob"):
+            await stage.store.write(partial(note_session, agent=agent, session="s"), org=ORG)
+        assert await stage.together(note("a"), unit, note("b")) == ["a", "alice", "b"]
+        assert sorted(await stage.notes()) == ["a", "b", "written"]
 
 
 async def test_whoever_always_loses_is_told_to_try_later(database_url: str) -> None:

@@ -25,10 +25,10 @@ pytestmark = pytest.mark.may_block
 
 MANY = 32
 ROUNDS = 8
-ALONE = {"postgresql": 27, "sqlite": 45}
-TOGETHER = {"postgresql": 2.4, "sqlite": 22.2}
+ALONE = {"postgresql": 26, "sqlite": 45}
+TOGETHER = {"postgresql": 2.3, "sqlite": 22.2}
 """Statements of one cycle, alone and with `MANY` in each commit. They go down with what is saved, never up."""
-TRIPS = (25, 2.4)
+TRIPS = (21, 2.1)
 """How often the gateway waits for PostgreSQL's answer in a cycle, alone and with `MANY`."""
 
 

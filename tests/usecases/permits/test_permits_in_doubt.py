@@ -10,14 +10,18 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.domain.trail.audit import Kind
-from app.storage.engine.transaction import Batch, LostGuardError
+from app.storage.engine.lane import Lane
+from app.storage.statements.together import LostGuardError
 from tests.fixtures.standing import ALICE, PAY, RITA, approved, break_glass, confirm, propose, standing, submit
 from tests.fixtures.standing import write_standing as write
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from app.storage.engine.answers import Job
+    from app.storage.engine.transaction import Batch
     from tests.fixtures.gateway import Gateway
 
 
@@ -32,16 +36,17 @@ async def test_a_call_under_a_broken_glass_is_an_alarm_once_also_where_its_unit_
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await break_glass(gateway)
-    check, lost = Batch.check_guards, list[Batch]()
+    run = Lane._run_units
+    lost: list[Batch] = []
 
-    def lose_once(batch: Batch) -> None:
+    def lose_once(lane: Lane, connection: object, jobs: Sequence[Job], batch: Batch, began: float) -> None:
+        run(lane, connection, jobs, batch, began)
         kinds = {item.record.kind for pending in batch.records.values() for item in pending}
         if Kind.GLASS_USED in kinds and not lost:
             lost.append(batch)
             raise LostGuardError
-        check(batch)
 
-    monkeypatch.setattr(Batch, "check_guards", lose_once)
+    monkeypatch.setattr(Lane, "_run_units", lose_once)
     with capture_logs() as logs:
         said = await submit(gateway)
     assert len(lost) == 1
