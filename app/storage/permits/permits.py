@@ -284,7 +284,7 @@ def _read(tx: Tx, rows: Sequence[Row]) -> list[Permit]:
         try:
             why = why_unlike(_T.columns, row)
             if why is None and sealed is not None:
-                found.append(_from_row(row, is_sealed=sealed.hold(_T, row) and not _is_older(row)))
+                found.append(_from_row(row, is_sealed=sealed.hold(_T, row) and not _is_older(tx, row)))
         except MISREAD as error:
             why = repr(error)
         if why is not None:
@@ -292,9 +292,13 @@ def _read(tx: Tx, rows: Sequence[Row]) -> list[Permit]:
     return found
 
 
-def _is_older(row: Row) -> bool:
-    """Say whether the trail knows more of one that may be in force than its row does."""
-    return row["status"] != "revoked" and (row.get("said_used") or 0) > row["used"]
+def _is_older(tx: Tx, row: Row) -> bool:
+    """Say whether the trail tells more of one that may be in force than its row does: an older one was set back."""
+    is_older = row["status"] != "revoked" and (row.get("said_used") or 0) > row["used"]
+    if is_older:
+        why = "the trail tells more of it than its row"
+        log.critical("standing.unsealed", org=tx.org, permit=str(row["id"]), why=why)
+    return is_older
 
 
 def _from_row(row: Row, *, is_sealed: bool) -> Permit:

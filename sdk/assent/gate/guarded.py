@@ -16,13 +16,11 @@ or comes back as `Refused`, as you like.
 from __future__ import annotations
 
 import inspect
-from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
-from assent.client.call import ToolCall, not_json
+from assent.client.call import ToolCall
 from assent.client.gateway import AsyncGateway
-from assent.client.messages import RefusalCode
 from assent.client.pace import seconds
 from assent.gate.arguments import binder, is_asynchronous
 from assent.gate.blocking import BlockingGate
@@ -115,12 +113,10 @@ class _Told:
         """What a call with these arguments brings along."""
         return self._evidence(**arguments) if callable(self._evidence) else self._evidence
 
-    def result_of(self, found: Ran | Replayed | Refused, arguments: Json) -> Any:
+    def result_of(self, found: Ran | Replayed | Refused) -> Any:
         """What the function's caller gets."""
         if not isinstance(found, Refused):
             return found.result
-        if found.code is RefusalCode.BAD_ARGUMENTS and (fault := not_json(arguments)):
-            found = replace(found, reason=f"they are not JSON: {fault}")
         if self._raises:
             raise found.as_error()
         return found
@@ -164,7 +160,7 @@ class _Guard:
                 bound = bind(*args, **kwargs)
                 call = self._call(bound.arguments)
                 found = await gate.run_call(call, partial(function, **bound.besides), deadline=told.deadline)
-                return told.result_of(found, bound.arguments)
+                return told.result_of(found)
 
             remember_bare(guarded_async, function)
             return cast("Callable[P, Any]", guarded_async)  # a coroutine function of the same parameters
@@ -176,7 +172,7 @@ class _Guard:
             bound = bind(*args, **kwargs)
             call = self._call(bound.arguments)
             found = blocking.run_call(call, partial(function, **bound.besides), deadline=told.deadline)
-            return told.result_of(found, bound.arguments)
+            return told.result_of(found)
 
         remember_bare(guarded_sync, function)
         return guarded_sync
