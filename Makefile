@@ -168,8 +168,8 @@ fix: $(INSTALLED)  ## let ruff mend what it can
 # --- the slower suites (BOUNDED=1: the short form that CI runs) ---
 
 .PHONY: crash
-crash: $(INSTALLED)  ## kill the gateway at every write, and again
-	@$(BIN)/pytest $(LONG) -q -n $(JOBS) --dist worksteal tests/durability \
+crash: $(INSTALLED)  ## kill the gateway at every write, and again (two hours; ONLY='spending or machine' for some)
+	@$(BIN)/pytest $(LONG) -v -n $(JOBS) --dist worksteal $(if $(ONLY),-k '$(ONLY)') tests/durability \
 		--ignore tests/durability/campaign tests/sdk/executor/test_executor_crashes.py \
 		tests/project/test_ended_runs.py
 
