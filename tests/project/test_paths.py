@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.project.traced import Trace
 
-CEILINGS = {"POST": (56, 225), "click": (52, 170), "claim": (40, 132)}
+CEILINGS = {"POST": (57, 225), "click": (52, 170), "claim": (41, 132)}
 """Files that each path passes, and moves from one to another. They go down with every hop that is saved, never up.
 
 (Once up, by two files: on which request a call stands is a module of its own, and who waits is remembered. Once by one:
@@ -25,7 +25,8 @@ their own, at a sixth of the price; what a request asks is read once, where its 
 moves: what a head says is looked up by a function of ours, and not by the framework. Once by one: a head that no
 gateway wrote is told before anything is linked to it. And once by two, and a move or two: a channel's package, which
 may be anybody's, is spoken to through a bulkhead, and what it read is looked at. Once by two moves: what a unit seeks
-is said when it is handed in, so that a commit's units are looked up at once.)
+is said when it is handed in, so that a commit's units are looked up at once. Once by one: how long a key, an org and a
+session are believed is said in one place instead of three.)
 """
 _ROW = re.compile(r"^\| [^|]*\| (?P<call>[^|]*)\| (?P<rest>.*)\|$")
 _FILE = re.compile(r"`([\w/]+\.py)`")

@@ -68,28 +68,6 @@ def look_together(together: Together, jobs: Sequence[Job], batch: Batch, tx_for:
         batch.found = together.seek(tx, sought)
 
 
-def answer(jobs: Sequence[Job]) -> None:
-    """Resolve the callers' futures, with one wake-up of their loop for the whole batch."""
-    by_loop: dict[Any, list[Job]] = {}
-    for job in jobs:
-        by_loop.setdefault(job.loop, []).append(job)
-    for loop, answered in by_loop.items():
-        try:
-            loop.call_soon_threadsafe(_resolve, answered)
-        except RuntimeError:
-            log.info("answer.dropped")  # the loop is closed: nobody waits any more
-
-
-def _resolve(jobs: Sequence[Job]) -> None:
-    for job in jobs:
-        if job.future.done():  # its caller was cancelled; the commit stands
-            continue
-        if isinstance(job.result, AssentError):
-            job.future.set_exception(job.result)
-        else:
-            job.future.set_result(job.result)
-
-
 def learn_fate(
     dialect: Dialect, ticket: str | None, batch: Batch, error: Exception, *, given_up: Callable[[], bool]
 ) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from app.domain.errors import UnavailableError
+from app.domain.errors import AssentError, UnavailableError
 from app.failpoints import failpoint
 from app.storage.engine import answers
 from app.storage.engine.dialect import Failure
@@ -190,7 +190,7 @@ class Lane:
             self._serve_each(jobs, error)
             return ()
         left = sorted(jobs, key=_turn)[len(self._ran) :] if len(self._ran) < len(jobs) else ()
-        answers.answer(self._ran)
+        _answer(self._ran)
         return left
 
     def _serve_each(self, jobs: Sequence[Job], error: Exception) -> None:
@@ -237,7 +237,7 @@ class Lane:
             except Exception as raised:  # noqa: BLE001 - it is classified above and handed to the caller
                 error = raised
             else:
-                answers.answer([job])
+                _answer([job])
                 return None
         trouble = self._noted(error)
         answers.refuse(job, answers.explained(error))
@@ -372,3 +372,25 @@ class Lane:
 def _turn(job: Job) -> tuple[str, bool]:
     """Order a batch by orgs; whoever seeks something stands first, for it was found before any of them wrote."""
     return job.org, job.seeks is None
+
+
+def _answer(jobs: Sequence[Job]) -> None:
+    """Resolve the callers' futures, with one wake-up of their loop for the whole batch."""
+    by_loop: dict[Any, list[Job]] = {}
+    for job in jobs:
+        by_loop.setdefault(job.loop, []).append(job)
+    for loop, answered in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_resolve, answered)
+        except RuntimeError:
+            log.info("answer.dropped")  # the loop is closed: nobody waits any more
+
+
+def _resolve(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        if job.future.done():  # its caller was cancelled; the commit stands
+            continue
+        if isinstance(job.result, AssentError):
+            job.future.set_exception(job.result)
+        else:
+            job.future.set_result(job.result)

@@ -7,7 +7,6 @@ it is read again behind the lock of the request's row, in the claim's own unit (
 from __future__ import annotations
 
 from contextvars import ContextVar
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -19,11 +18,11 @@ from app.storage.sessions.sessions import has_children
 from app.storage.sessions.switches import list_switches
 from app.usecases.pauses.pauses import first_binding, pauses_of
 from app.usecases.pauses.switch import as_guard_sees
+from app.usecases.sessions.believed import Believed
 from app.usecases.sessions.lineage import Descent, agents_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from app.domain.call.submission import Submission
     from app.domain.request.request import ConfirmationRequest
@@ -39,11 +38,6 @@ if TYPE_CHECKING:
     from assent.hooks.ready.read_only import Switch as GuardSwitch
 
 log = structlog.get_logger(__name__)
-
-_TRUSTED = timedelta(seconds=0.5)
-"""How long what was read of an org is believed: a switch is in force on every replica within a second."""
-_READ_WITHIN = timedelta(seconds=0.1)
-"""How much longer, and no more, while one call reads it anew: those that come meanwhile need not all do so."""
 
 
 class AgentRun(Struct, frozen=True, kw_only=True):
@@ -142,7 +136,6 @@ class HookBook:
 class _Standing(Struct, frozen=True, kw_only=True):
     """What holds for all calls of an org: its switches that are on, and whether any session was started by another."""
 
-    read_at: datetime
     switches: tuple[Switch, ...]
     has_family: bool
 
@@ -159,9 +152,7 @@ class LookUp:
         self._lineage = lineage
         self._store = store
         self._clock = clock
-        self._standing: dict[str, _Standing] = {}
-        self._reading: set[str] = set()
-        """Of which orgs it is just being read anew."""
+        self._standing = Believed[_Standing]()
 
     async def __call__(self, run: AgentRun) -> KnownCall:
         """Return it. Raises InvalidError for an impossible parent session, NotFoundError, UnavailableError."""
@@ -181,21 +172,12 @@ class LookUp:
         )
 
     async def _stands(self, org: str) -> _Standing:
-        known, now = self._standing.get(org), self._clock.now()
-        longest = _TRUSTED + _READ_WITHIN if org in self._reading else _TRUSTED
-        if known is None or not timedelta(0) <= now - known.read_at < longest:
-            self._reading.add(org)
-            try:
-                switches, has_family = await self._store.read(lambda tx: (list_switches(tx), has_children(tx)), org=org)
-            finally:
-                self._reading.discard(org)
-            on = tuple(switch for switch in switches if switch.is_on)
-            known = self._standing[org] = _Standing(read_at=now, switches=on, has_family=has_family)
-        return known
+        now = self._clock.now()
+        return self._standing.find(org, now) or await self._standing.read(org, now, self._store.read(_stands, org=org))
 
     def forget(self, org: str) -> None:
         """Read an org anew at its next call: a switch was flipped here, and is in force for this process at once."""
-        self._standing.pop(org, None)
+        self._standing.forget(org)
 
     def current(self, org: str) -> LoadedPolicy:
         """Return the org's file in force. Raises NotFoundError, UnavailableError."""
@@ -248,6 +230,11 @@ def run_of(submission: Submission) -> AgentRun:
         cwd=submission.cwd,
         metadata=submission.metadata,
     )
+
+
+def _stands(tx: Tx) -> _Standing:
+    on = tuple(switch for switch in list_switches(tx) if switch.is_on)
+    return _Standing(switches=on, has_family=has_children(tx))
 
 
 def _descent(run: AgentRun) -> Descent:

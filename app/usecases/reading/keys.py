@@ -35,6 +35,7 @@ from app.domain.trail.audit import Kind, Record
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.identity.api_keys import find_key, insert_key, list_keys, put_hash, put_use, revoke_key
 from app.storage.identity.lacking_secrets import lacks_keys
+from app.usecases.sessions.believed import Believed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,10 +46,6 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
 
-_TRUSTED = timedelta(seconds=0.5)
-"""How long a key that was read is believed: a revocation works everywhere within a second."""
-_READ_WITHIN = timedelta(seconds=0.1)
-"""How much longer, and no more, while one call reads it anew: those that come meanwhile need not all do so."""
 _LOOKED_FOR = 10.0
 """Seconds for which it is believed whether live keys hang on a secret that lacks here: no stranger makes us look."""
 USES_NOTED_EVERY = timedelta(minutes=5)
@@ -70,9 +67,7 @@ class Keys:
         self._store = store
         self._seals = seals
         self._clock = clock
-        self._known: dict[bytes, tuple[datetime, ApiKey]] = {}
-        self._reading: set[bytes] = set()
-        """Which of them are just being read anew."""
+        self._known = Believed[ApiKey]()
         self._revoked: set[str] = set()
         """Which were known as revoked once: whatever their rows say later, here none of them is alive again."""
         self._noted: dict[str, datetime] = {}
@@ -150,7 +145,7 @@ class Keys:
 
         await self._store.write(unit, org=org)
         self._revoked.add(key_id)
-        self._known = {seen: known for seen, known in self._known.items() if known[1].id != key_id}
+        self._known.forget_all(lambda key: key.id == key_id)
 
     async def authenticate(self, text: str) -> ApiKey:
         """Return the key behind a bearer text. Raises UnauthenticatedError, always with the same words.
@@ -161,29 +156,27 @@ class Keys:
         if not text.isascii():
             raise UnauthenticatedError
         fingerprint = hashlib.sha256(text.encode()).digest()
-        known = self._known.get(fingerprint)
         now = self._clock.now()
-        # Not below zero: a clock that was set back must not stretch the trust.
-        longest = _TRUSTED + _READ_WITHIN if fingerprint in self._reading else _TRUSTED
-        if known is not None and timedelta(0) <= now - known[0] < longest and known[1].live(now):
-            return known[1]
+        known = self._known.find(fingerprint, now)
+        if known is not None and known.live(now):
+            return known
         parts = text.split("_")
         if len(parts) != 4 or parts[0] != "ak" or not hmac.compare_digest(parts[3], _checksum(parts[1], parts[2])):
             raise UnauthenticatedError
-        self._reading.add(fingerprint)
         try:
-            key = await self._store.read(lambda tx: find_key(tx, parts[1]), org=EVERY_ORG)
-        finally:
-            self._reading.discard(fingerprint)
+            return await self._known.read(fingerprint, now, self._opened(parts[1], parts[2], now))
+        except UnauthenticatedError:
+            self._known.forget(fingerprint)
+            raise LackingSecretError.of_keys() if await self._lacks_secrets() else UnauthenticatedError from None
+
+    async def _opened(self, key_id: str, secret: str, now: datetime) -> ApiKey:
+        """Read the key of a name, if it is live and its secret opens it."""
+        key = await self._store.read(lambda tx: find_key(tx, key_id), org=EVERY_ORG)
         if key is not None and key.revoked_at is not None:
             self._revoked.add(key.id)
-        if key is None or key.id in self._revoked or not opens(self._seals, key, parts[2]) or not key.live(now):
-            self._known.pop(fingerprint, None)
-            raise LackingSecretError.of_keys() if await self._lacks_secrets() else UnauthenticatedError
-        if not is_newest(self._seals, key):
-            key = await self._rehash(key, parts[2])
-        self._known[fingerprint] = (now, key)
-        return key
+        if key is None or key.id in self._revoked or not opens(self._seals, key, secret) or not key.live(now):
+            raise UnauthenticatedError
+        return key if is_newest(self._seals, key) else await self._rehash(key, secret)
 
     async def note_uses(self) -> None:
         """Store when each key was last used here, of those that were since the last time.
@@ -191,7 +184,7 @@ class Keys:
         No call is held up by it: when a key was last read for a call is known anyway, to half a second.
         """
         uses: dict[str, dict[str, datetime]] = {}
-        for at, key in self._known.values():
+        for at, key in self._known:
             if self._noted.get(key.id) != at:
                 uses.setdefault(key.org, {})[key.id] = at
         for org, used in uses.items():

@@ -23,10 +23,10 @@ from app.storage.sessions.sessions import (
     list_named,
     note_session,
 )
+from app.usecases.sessions.believed import Believed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from app.domain.call.tool_call import ToolCall
     from app.policies.file.policy_book import PolicyBook
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
 
-_TRUSTED_SECONDS = 0.5
 _MOST_KNOWN = 20_000
 _NOTE_AGAIN_AFTER = timedelta(days=1)
 _DEEPEST = 16
@@ -63,11 +62,6 @@ class Above(Struct, frozen=True, kw_only=True):
     """The (agent, session) that started it, whether it inherits of that or not."""
 
 
-class _Known(Struct, frozen=True, kw_only=True):
-    at: datetime
-    above: Above
-
-
 class Lineage:
     """Notes sessions and finds the agents above one."""
 
@@ -80,7 +74,7 @@ class Lineage:
         self._noted_since = clock.now()
         self._unwritten: set[tuple[str, str, str]] = set()
         self._to_write = asyncio.Event()
-        self._known: dict[tuple[str, str, str], _Known] = {}
+        self._known = Believed[Above](most=_MOST_KNOWN)
 
     async def above(self, descent: Descent, *, has_family: bool) -> Above:
         """Find who is above a session. `has_family`: some session of the org was started by another.
@@ -97,14 +91,11 @@ class Lineage:
         self._note(key)
         if descent.parent_session is None and not has_family:
             return Above()
-        known = self._known.get(key)
         now = self._clock.now()
-        if known is None or not _fresh(now, known.at) or not _names(descent, known.above.parent):
-            known = await self._look_up(descent, descent.session, now)
-            if len(self._known) >= _MOST_KNOWN:  # names come from outside: they must not fill the memory
-                self._known.clear()
-            self._known[key] = known
-        return known.above
+        known = self._known.find(key, now)
+        if known is not None and _names(descent, known.parent):
+            return known
+        return await self._known.read(key, now, self._look_up(descent, descent.session))
 
     async def run(self) -> None:
         """Write noted sessions for ever, in the background."""
@@ -141,13 +132,13 @@ class Lineage:
             self._unwritten.add(key)
             self._to_write.set()
 
-    async def _look_up(self, descent: Descent, session: str, now: datetime) -> _Known:
+    async def _look_up(self, descent: Descent, session: str) -> Above:
         if descent.parent_session is None:
-            return await self._store.read(lambda tx: self._standing(tx, descent.agent, session, now), org=descent.org)
+            return await self._store.read(lambda tx: self._standing(tx, descent.agent, session), org=descent.org)
         await self.flush()  # the parent may have been noted only just now
-        return await self._store.write(lambda tx: self._begin(tx, descent, session, now), org=descent.org)
+        return await self._store.write(lambda tx: self._begin(tx, descent, session), org=descent.org)
 
-    def _begin(self, tx: Tx, descent: Descent, session: str, now: datetime) -> _Known | AssentError:
+    def _begin(self, tx: Tx, descent: Descent, session: str) -> Above | AssentError:
         """Write down the session's parent, if it may be one and is not there yet."""
         parent = _find_parent(tx, descent, session)
         if isinstance(parent, AssentError):
@@ -156,7 +147,7 @@ class Lineage:
         if own is not None and own.parent is not None:
             if own.parent != parent:
                 return InvalidError("the session has another parent already, and keeps it", path="parent_session")
-            return self._standing(tx, descent.agent, session, now)
+            return self._standing(tx, descent.agent, session)
         find_session(tx, *parent, lock=True)  # two sessions that name each other at once: the second one sees the first
         if find_session(tx, *parent) is None:  # the agent's own, which had nothing to ask until now
             note_session(tx, *parent)
@@ -170,12 +161,11 @@ class Lineage:
         if detached:
             facts = {"session": session, "parent_agent": parent[0], "parent_session": parent[1]}
             tx.append(Record(kind=Kind.SESSION_DETACHED, actor=f"agent:{descent.agent}", facts=facts))
-        return self._standing(tx, descent.agent, session, now)
+        return self._standing(tx, descent.agent, session)
 
-    def _standing(self, tx: Tx, agent: str, session: str, now: datetime) -> _Known | AssentError:
+    def _standing(self, tx: Tx, agent: str, session: str) -> Above | AssentError:
         """Read who is above a session. A detached one inherits nothing, as long as the file still says so."""
-        above = above_now(tx, self._book.current(tx.org), agent, session)
-        return above if isinstance(above, AssentError) else _Known(at=now, above=above)
+        return above_now(tx, self._book.current(tx.org), agent, session)
 
 
 def above_now(tx: Tx, loaded: LoadedPolicy, agent: str, session: str) -> Above | AssentError:
@@ -274,7 +264,3 @@ def _names(descent: Descent, parent: tuple[str, str] | None) -> bool:
     if parent is None or parent[1] != descent.parent_session:
         return False
     return descent.parent_agent in {None, parent[0]}
-
-
-def _fresh(now: datetime, at: datetime) -> bool:
-    return 0 <= (now - at).total_seconds() < _TRUSTED_SECONDS

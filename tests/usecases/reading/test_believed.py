@@ -80,3 +80,18 @@ async def test_a_key_is_read_once_for_all_who_come_meanwhile_and_believed_no_lon
 async def test_how_an_org_stands_is_believed_no_longer_while_a_read_of_it_hangs(gateway: Gateway, reads: Reads) -> None:
     look_up = gateway.container.run_hooks.look_up
     await is_read_by_one(lambda: look_up(AgentRun(org="acme", agent="shop")), reads, gateway)
+
+
+@requirement("S-34")
+async def test_what_was_being_read_when_it_was_forgotten_is_not_believed(gateway: Gateway, reads: Reads) -> None:
+    look_up = gateway.container.run_hooks.look_up
+    run = AgentRun(org="acme", agent="shop")
+    of_before = asyncio.ensure_future(look_up(run))
+    await eventually(lambda: reads.begun == 1)
+    look_up.forget("acme")  # a switch was flipped, and the read began before that
+    reads.may_go.set()
+    await of_before
+    await look_up(run)
+    assert reads.begun == 2, "it is read anew"
+    await look_up(run)
+    assert reads.begun == 2, "and believed from then on"
