@@ -218,7 +218,7 @@ def rule_times_out(stage: Stage) -> None:
 @case
 def deadline(stage: Stage) -> None:
     """The adapter answers before its host's timer: the call still waits, the model reads so, and the run goes on."""
-    said = stage.run([pay()], deadline=4.0)
+    said = stage.run([pay()], deadline=6.0)
     goes_on(said)
     assert "this call still waits for a person's decision" in said.told["call_1"]
     assert (stage.ran(), stage.states()) == ([], ["pending"])

@@ -26,8 +26,11 @@ MINIMAL = {"Prefer": "return=minimal"}
 HANDED_ON = frozenset({State.APPROVED, State.EXECUTING})
 """States in which an executor owes an outcome: each ends by itself, by the grant's time or the lease's."""
 _NOT_KNOWN = HANDED_ON | {State.UNKNOWN}
-_LAG = 0.25
-"""Seconds that an answer may need: the gateway is asked to answer so much before a deadline."""
+_LAG = 2.0
+"""Seconds that an answer may need: the gateway is asked to answer so much before a deadline, or a quarter of the time.
+
+What was answered by then is known: it is asked on until the deadline, and no slow answer reads as none any more.
+"""
 _TOO_LATE = 0.05
 """Seconds before a deadline in which nothing more is asked."""
 

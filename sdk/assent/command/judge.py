@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from assent.command.watch import Watch
 
 HOLD = 25.0
-LEAST_LEAD = 0.25
 MOST_LEAD = 5.0
 _ANSWERED_WITHIN = 10.0  # besides what it holds
 CLAIM_WITHIN = 6.0  # less than the watch's grace
@@ -69,7 +68,7 @@ class Judge:
         self._event = event
         self._watch = watch
         self._patience = options.patience
-        self._lead = max(LEAST_LEAD, min(MOST_LEAD, watch.remaining() / 10))
+        self._lead = min(MOST_LEAD, watch.remaining() / 4)
         """How long before the deadline the gateway shall say "not yet": a slow answer must not read as none."""
         self._form = event.answering
         self._fixed_input = options.fixed_input or not self._form.arguments

@@ -273,7 +273,7 @@ def rule_times_out(scene: Scene) -> None:
 
 @case
 def deadline(scene: Scene) -> None:
-    with scene.running(scene.call("pay"), deadline="4") as run:
+    with scene.running(scene.call("pay"), deadline="6") as run:
         told = run.ended()
     assert "this call still waits for a person's decision" in told[0]
     assert scene.ran() == []

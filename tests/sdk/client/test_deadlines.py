@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -87,6 +88,29 @@ async def test_the_one_call_comes_back_in_time_with_the_request_that_waits(*, li
     assert verdict.request.id == "req_0001"
     assert bool(told) is listened
     assert 4.9 <= seconds.now - started <= 5.0
+
+
+@pytest.mark.parametrize(("within", "lag"), [(4.0, 0.99), (20.0, 1.99)])
+async def test_a_gateway_that_answers_late_has_said_that_the_call_waits_before_the_deadline(
+    within: float, lag: float
+) -> None:
+    """It is asked to answer two seconds before it, or a quarter of the time: else a busy one would read as none."""
+    seconds = ManualSeconds()
+    answers: list[float] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked = json.loads(request.content) if request.method == "POST" else request.url.params
+        seconds.now += float(asked["wait"]) + lag
+        answers.append(seconds.now)
+        said = row().as_json()
+        asks = request.method == "POST"
+        return httpx2.Response(202 if asks else 200, json={"decision": "ask", "request": said} if asks else said)
+
+    transport = httpx2.MockTransport(answer)
+    async with AsyncGateway("http://gateway", KEY, transport=transport, pace=manual_pace(seconds)) as client:
+        started = seconds.now
+        assert isinstance(await client.take(ToolCall("pay", {}), within=within), Pending)
+    assert within - 0.02 < answers[0] - started < within
 
 
 async def test_a_gateway_that_is_away_is_not_tried_again_beyond_the_deadline() -> None:
