@@ -14,7 +14,7 @@ from app.storage.identity.vault import Vault
 from app.storage.place.address import is_postgres, libpq_url
 from app.storage.refusals.denials import look_back_together
 from app.storage.requests.requests import lock_many
-from app.storage.trail.audit_chain import append_all
+from app.storage.trail.audit_chain import Chains
 
 if TYPE_CHECKING:
     from app.domain.identity.seals import Seals
@@ -29,7 +29,15 @@ def make_store(dialect: Dialect, ids: IdFactory, *, seals: Seals | None) -> Stor
     Nobody leaves them out by oversight: what is written without them, every gateway refuses.
     """
     vault = Vault(seals) if seals is not None else None
-    together = Together(lock=lock_many, seek=look_back_together, append=append_all, seals=seals, vault=vault)
+    chains = Chains()
+    together = Together(
+        lock=lock_many,
+        seek=look_back_together,
+        foresee=chains.foresee,
+        append=chains.append_all,
+        seals=seals,
+        vault=vault,
+    )
     return Store(dialect, ids, together=together)
 
 

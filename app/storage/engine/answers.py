@@ -116,6 +116,11 @@ def explained(error: Exception | None) -> Exception:
     return error
 
 
+def is_race(error: Exception, failure: Failure) -> bool:
+    """Say whether a transaction failed for what others wrote meanwhile."""
+    return isinstance(error, LostGuardError) or failure is Failure.AGAIN
+
+
 def kind_of(error: Exception, failure: Failure) -> str | None:
     """Name, for a figure, what made a transaction fail; None: it was no error of the database."""
     trouble = trouble_of(error)

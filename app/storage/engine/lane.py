@@ -171,8 +171,7 @@ class Lane:
         """Wait for a unit, and return it with those behind it; and whether it was the end."""
         jobs: list[Job] = []
         while not jobs or (len(jobs) < MOST and not self._jobs.empty()):
-            job = self._jobs.get()
-            if job is None:
+            if (job := self._jobs.get()) is None:
                 return jobs, True
             jobs.append(job)
         return jobs, False
@@ -229,7 +228,8 @@ class Lane:
             if self._abandoned:
                 return None  # its caller has been answered
             if error is not None:
-                if isinstance(error, UnavailableError) or self._hopeless(error):
+                hopeless = self._dialect.failure(error) is Failure.FATAL and not isinstance(error, LostGuardError)
+                if hopeless or isinstance(error, UnavailableError):
                     break
                 time.sleep(0.005 * attempt)  # this is the lane's own thread; the other side of the race needs a moment
             try:
@@ -243,11 +243,8 @@ class Lane:
         answers.refuse(job, answers.explained(error))
         return trouble
 
-    def _hopeless(self, error: Exception) -> bool:
-        return not isinstance(error, LostGuardError) and self._dialect.failure(error) is Failure.FATAL
-
-    def _transact(self, jobs: Sequence[Job]) -> None:
-        batch = Batch(seals=self._together.seals, vault=self._together.vault, writes=self._write)
+    def _transact(self, jobs: Sequence[Job], *, again: bool = False) -> None:
+        batch = Batch(seals=self._together.seals, vault=self._together.vault, writes=self._write, again=again)
         self._next_turn()
         connection = self._connected()
         began = time.monotonic()
@@ -267,7 +264,10 @@ class Lane:
                 clear_frames(error.__traceback__)  # or a cursor that failed midway would hold on to what it saw
                 self._roll_back()
                 refuse_unreadable(error, batch.read)
-                raise
+                if not batch.relies or not answers.is_race(error, failure):
+                    raise
+                self._transact(jobs, again=True)  # all of it: what it relied on is locked now
+                return
         if batch.changed:
             failpoint("commit.after")
         if self._write:
@@ -309,6 +309,8 @@ class Lane:
         if self._is_new and self._write and self._succession.resume is not None:
             # Before the rows are read: what it finds out decides what they may still do.
             self._succession.resume(self._tx(connection, EVERY_ORG, batch))
+        if self._write and self._dialect.beside:  # else a writer's lock is one of the whole file, from its BEGIN
+            self._together.foresee(self._tx(connection, jobs[0].org, batch))
         if self._write and len(jobs) > 1:
             answers.look_together(self._together, jobs, batch, lambda org: self._tx(connection, org, batch))
         self._ran = []

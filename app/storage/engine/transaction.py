@@ -125,6 +125,12 @@ class Batch:
     """What was written and is not sent yet."""
     holds: dict[str, dict[Hold, None]] = field(default_factory=dict[str, "dict[Hold, None]"])
     """What must be so in an org when its units commit, each once."""
+    foreseen: dict[str, Callable[[], list[Row]]] = field(default_factory=dict[str, "Callable[[], list[Row]]"])
+    """What was asked for an org before its units ran, without waiting for the answer."""
+    relies: bool = False
+    """Whether it is built on what was foreseen, unlocked: if it fails for a lost race, that may be why."""
+    again: bool = False
+    """Whether it failed so before."""
     seals: Seals | None = None
     vault: ValueKeys | None = None
     unread: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
@@ -148,11 +154,12 @@ class Together(Struct, frozen=True, kw_only=True):
 
     `lock` locks and reads what several units are about, before any of them runs: rows by the name that a unit was
     handed in with, and the instant behind the locks. `seek` finds what several units seek, after that. `append` writes
-    what they said in an org's trail, after all of them have run.
+    what they said in an org's trail, after all of them have run; `foresee` asks for what it will need, before.
     """
 
     lock: Callable[[Tx, Sequence[str]], tuple[dict[str, list[Row]], datetime]]
     seek: Callable[[Tx, Sequence[Any]], Mapping[Any, object]]
+    foresee: Callable[[Tx], None]
     append: Callable[[Tx, Sequence[Pending]], None]
     seals: Seals | None = None
     vault: ValueKeys | None = None
@@ -347,6 +354,24 @@ class Tx:
             asked_at=asked_at,
         )
         self._batch.records.setdefault(self.org, []).append(pending)
+
+    @property
+    def is_again(self) -> bool:
+        """Whether this commit was lost once for what it had foreseen."""
+        return self._batch.again
+
+    def foresee(self, statement: Statement, **parameters: object) -> None:
+        """Ask for something now, unlocked, without waiting: it comes with the answer to whatever is read next."""
+        cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
+        self._batch.foreseen[self.org] = lambda: self._read(statement, cursor.fetchall())
+
+    def rely(self) -> list[Row] | None:
+        """Return what was foreseen for this org; None: nothing. It may have changed since: a guard must hold it."""
+        foreseen = self._batch.foreseen.pop(self.org, None)
+        if foreseen is None:
+            return None
+        self._batch.relies = True
+        return foreseen()
 
     def linked(self, link: Link) -> None:
         """Note an event that this commit puts into a trail."""

@@ -72,14 +72,17 @@ def as_rows(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 class Rank(IntEnum):
-    """What goes first of what is written together: what gives names up, then what others refer to."""
+    """What goes first of what is written together: the lock that all stand in line for, what gives names up, the rest.
 
-    SAVE = 0
-    OPEN = 1
-    BELONG = 2
-    BELONG_TO_THAT = 3
-    SAY = 4
-    LAST = 5
+    Of the rest, what others refer to goes before them.
+    """
+
+    LINE = 0
+    SAVE = 1
+    OPEN = 2
+    BELONG = 3
+    BELONG_TO_THAT = 4
+    SAY = 5
 
 
 class RowWrite:

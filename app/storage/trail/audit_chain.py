@@ -2,11 +2,16 @@
 
 All units of a commit hand in their records; the chain's head is locked once, after every request row (the fixed lock
 order: requests, then the head), so the order of events is the order of commits.
+
+On PostgreSQL the head is read beside what a commit reads first, which costs no wait of its own, and is locked as it is
+moved: from what was read, and from nothing else. Where another replica was faster the whole commit is run again, and it
+and those after it lock the head before they link to it: for two that are busy, losing costs more than waiting.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from types import NoneType
 from typing import TYPE_CHECKING
 
@@ -16,7 +21,7 @@ from app.domain.errors import UnsealedError
 from app.domain.trail.audit import AuditEvent, Kind, Record
 from app.domain.trail.chain import GENESIS, facts_text, link
 from app.storage.engine.dialect import from_us, to_us
-from app.storage.engine.transaction import Link, Pending, Row, Statement, Tx
+from app.storage.engine.transaction import EVERY_ORG, Link, Pending, Row, Statement, Tx
 from app.storage.statements.together import Rank, inserting, saving
 from app.storage.tables.columns import MISREAD, json_object
 from app.storage.tables.tables import audit_events, audit_heads
@@ -30,8 +35,15 @@ _HEAD = Statement(select(audit_heads.c.seq, audit_heads.c.hash).where(audit_head
 _HEAD_LOCKED = Statement(
     select(audit_heads.c.seq, audit_heads.c.hash).where(audit_heads.c.org == bindparam("for_org")).with_for_update()
 )
-_NEW_HEAD = inserting(audit_heads, rank=Rank.LAST, key="org")
-_MOVE_HEAD = saving(audit_heads, rank=Rank.LAST, named={"for_org": "org"}, values=("seq", "hash"))
+_NEW_HEAD = inserting(audit_heads, rank=Rank.LINE, key="org")
+_MOVE_HEAD = saving(
+    audit_heads,
+    rank=Rank.LINE,
+    named={"for_org": "org", "from_seq": "seq", "from_hash": "hash"},
+    values=("seq", "hash"),
+)
+_BUSY = 10.0
+"""Seconds in which commits lock the head before they link to it, once another process has moved it under one."""
 _INSERT = inserting(audit_events, rank=Rank.SAY)
 _PAGE = Statement(
     select(audit_events)
@@ -90,33 +102,50 @@ class UnreadableEventError(ValueError):
     """A row of the trail is not what this gateway writes; the text says which."""
 
 
-def append_all(tx: Tx, pending: Sequence[Pending]) -> None:
-    """Link and insert an org's records in their order. Called by the store alone, last in a commit.
+class Chains:
+    """Where a store's commits are linked to. Used by its writing lane alone."""
 
-    Raises UnsealedError for a head that no gateway wrote: nothing is linked to it.
-    """
-    head = tx.one(_HEAD_LOCKED if tx.locks_rows else _HEAD, for_org=tx.org)
-    seq, prev = _head_of(head)
-    for item in pending:
-        facts = facts_text(item.record)
-        event = link(
-            item.record,
-            facts=facts,
-            org=tx.org,
-            seq=seq + 1,
-            event_id=item.id,
-            at=item.at,
-            request_id=item.request_id,
-            request_version=item.request_version,
-            prev_hash=prev,
-        )
-        tx.gather(_INSERT, **_to_row(event, facts))
-        tx.linked(Link(tx.org, event.seq, event.hash, event.request_id))
-        seq, prev = event.seq, event.hash
-    if head:
-        tx.gather(_MOVE_HEAD, for_org=tx.org, seq=seq, hash=prev)
-    else:
-        tx.gather(_NEW_HEAD, org=tx.org, seq=seq, hash=prev)
+    def __init__(self) -> None:
+        """Begin without knowing of anybody else."""
+        self._busy_until: dict[str, float] = {}
+        """Until when an org's head is locked before it is linked to (monotonic seconds): others write there, too."""
+
+    def foresee(self, tx: Tx) -> None:
+        """Ask for the head that this commit will link to, unless it is to be locked then."""
+        if tx.is_again:
+            self._busy_until[tx.org] = time.monotonic() + _BUSY
+        elif tx.org != EVERY_ORG and self._busy_until.get(tx.org, 0.0) <= time.monotonic():
+            tx.foresee(_HEAD, for_org=tx.org)
+
+    def append_all(self, tx: Tx, pending: Sequence[Pending]) -> None:
+        """Link and insert an org's records in their order. Called by the store alone, last in a commit.
+
+        Raises UnsealedError for a head that no gateway wrote: nothing is linked to it.
+        """
+        found = tx.rely()
+        if found is None:
+            found = tx.all(_HEAD_LOCKED if tx.locks_rows else _HEAD, for_org=tx.org)
+        from_seq, from_hash = seq, prev = _head_of(found[0] if found else None)
+        for item in pending:
+            facts = facts_text(item.record)
+            event = link(
+                item.record,
+                facts=facts,
+                org=tx.org,
+                seq=seq + 1,
+                event_id=item.id,
+                at=item.at,
+                request_id=item.request_id,
+                request_version=item.request_version,
+                prev_hash=prev,
+            )
+            tx.gather(_INSERT, **_to_row(event, facts))
+            tx.linked(Link(tx.org, event.seq, event.hash, event.request_id))
+            seq, prev = event.seq, event.hash
+        if found:
+            tx.gather(_MOVE_HEAD, for_org=tx.org, from_seq=from_seq, from_hash=from_hash, seq=seq, hash=prev)
+        else:
+            tx.gather(_NEW_HEAD, org=tx.org, seq=seq, hash=prev)
 
 
 def list_events(tx: Tx, *, after: int, most: int) -> list[AuditEvent]:
