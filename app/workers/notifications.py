@@ -6,6 +6,7 @@ Hints only; the rows are the truth.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -40,6 +41,7 @@ class Notifications:
         self._own = own
         self._heard = heard
         self._missed = missed
+        self._puzzled_until = 0.0
 
     async def run(self) -> None:
         """Listen until cancelled. Raises UnavailableError if the connection breaks; the supervisor starts it again."""
@@ -56,8 +58,21 @@ class Notifications:
             self._missed()
             while True:
                 async for notification in connection.notifies(timeout=_QUIET_FOR):
-                    self._heard(told_by_others(notification.payload, own=self._own))
+                    self._take(notification.payload)
                 await self._listen(connection)
+
+    def _take(self, payload: str) -> None:
+        """Pass on what is said; for what cannot be read, look at everything once, and not more often than it helps."""
+        try:
+            told = told_by_others(payload, own=self._own)
+        except ValueError as error:
+            now = time.monotonic()
+            if now >= self._puzzled_until:
+                self._puzzled_until = now + _QUIET_FOR
+                log.warning("notifications.unreadable", why=str(error), size=len(payload))
+                self._missed()
+            return
+        self._heard(told)
 
     async def _listen(self, connection: psycopg.AsyncConnection[Any]) -> None:
         """Say so (again), within a bound: a server that is silent sends no error, and nothing ever ends by itself."""

@@ -9,12 +9,14 @@ import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from app.domain.lifecycle.lifecycle import advance
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.statements.payloads import CHANNEL, payloads, told_by_others
 from app.workers.notifications import Notifications
 from tests.domain.samples import START, vote
+from tests.fixtures.patience import HANGS
 from tests.storage.rig import ORG, ManualClock, given_request, open_store, stepping
 
 SENDER = "0123456789abcdef"
@@ -96,3 +98,32 @@ async def test_a_process_does_not_hear_what_it_has_told_itself(postgres_url: str
             assert told == [[], [(ORG, "req_theirs")]]
         finally:
             listening.cancel()
+
+
+@pytest.mark.parametrize("junk", ["", "req_1", "{}", "[1]", "[[1, 2]]", '[["acme"]]', '[["acme", null]]', "[" * 7_000])
+def test_what_no_gateway_says_is_told_from_what_one_does(junk: str) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        told_by_others(junk, own=SENDER)
+
+
+@pytest.mark.postgres
+async def test_whoever_says_what_cannot_be_read_keeps_nobody_from_being_heard(postgres_url: str) -> None:
+    """Any role that may connect may say anything there; so may a gateway of another version."""
+    heard: asyncio.Queue[list[tuple[str, str]]] = asyncio.Queue()
+    looked: asyncio.Queue[None] = asyncio.Queue()
+    listener = Notifications(postgres_url, own=SENDER, heard=heard.put_nowait, missed=lambda: looked.put_nowait(None))
+    listening = asyncio.ensure_future(listener.run())
+    try:
+        await asyncio.wait_for(looked.get(), HANGS)  # connected
+        with capture_logs() as logs, psycopg.connect(postgres_url, autocommit=True) as stranger:
+            for junk in ("nonsense", '[["acme", 5]]', "[" * 7_000):
+                stranger.execute("SELECT pg_notify(%s, %s)", (CHANNEL, junk))
+            stranger.execute("SELECT pg_notify(%s, %s)", (CHANNEL, '[["", "them"], ["acme", "req_1"]]'))
+            hearing = asyncio.ensure_future(heard.get())
+            await asyncio.wait({hearing, listening}, timeout=HANGS, return_when=asyncio.FIRST_COMPLETED)
+            assert not listening.done()
+            assert await hearing == [(ORG, "req_1")]
+        assert [each["event"] for each in logs] == ["notifications.unreadable"]
+        assert looked.qsize() == 1  # everything was looked at for it, once
+    finally:
+        listening.cancel()
