@@ -16,7 +16,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import json as fast_json
-from sqlalchemy import JSON, Insert, Update, bindparam, column, func, insert, select, update
+from sqlalchemy import ARRAY, JSON, Insert, Text, Update, bindparam, column, func, insert, select, update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import BindParameter
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 ROWS = "rows"
 """The parameter that holds all rows."""
+NAMES = "names"
+"""The parameter that holds the names of the rows that a guarded write changes."""
 MANY = "many"
 """The parameter that holds how many rows a guarded write must touch."""
 TOLD = "told"
@@ -92,12 +94,19 @@ class RowWrite:
     first. An update is a guard: it must touch every row that it was given.
     """
 
-    __slots__ = ("_construct", "_many", "_single", "_types", "guards", "key", "rank", "table")
+    __slots__ = ("_by", "_construct", "_many", "_single", "_types", "guards", "key", "rank", "table")
 
     def __init__(
-        self, construct: Insert | Update, types: Mapping[str, TypeEngine[Any]], *, key: str, rank: Rank
+        self,
+        construct: Insert | Update,
+        types: Mapping[str, TypeEngine[Any]],
+        *,
+        key: str,
+        rank: Rank,
+        by: ColumnElement[Any] | None = None,
     ) -> None:
-        """Take what `inserting` or `saving` made."""
+        """Take what `inserting` or `saving` made; `by` is the column of the name, where a row is changed."""
+        self._by = by
         self._construct = construct
         self._types = dict(types)
         self._many: tuple[str, Mapping[str, object]] | None = None
@@ -119,12 +128,12 @@ class RowWrite:
             self._single = str(made), (lambda row: pick({**own, **row})) if own else pick
         return self._single
 
-    def many(self, dialect: Any, rows: str) -> tuple[str, Mapping[str, object]]:
-        """Return the text for any number of rows, and its parameters; `rows` is their JSON."""
+    def many(self, dialect: Any, rows: str, names: Sequence[str] = ()) -> tuple[str, Mapping[str, object]]:
+        """Return the text for any number of rows, and its parameters; `rows` is their JSON, and `names` are theirs."""
         if self._many is None:
             self._many = compiled(self._together(), dialect.sa)
         text, constants = self._many
-        return text, {**constants, ROWS: rows}
+        return text, {**constants, ROWS: rows, **({NAMES: list(names)} if self.guards else {})}
 
     def _together(self) -> ClauseElement:
         each = rows_given(self._types)
@@ -135,7 +144,11 @@ class RowWrite:
         def from_row(element: Any, **_: Any) -> Any:
             return each.c[element.key] if isinstance(element, BindParameter) and element.key in self._types else None
 
-        return cast("Any", visitors).replacement_traverse(self._construct, {}, from_row)
+        # The names once more, by themselves: a server that believes the table to be as small as it was would
+        # else read all of it, and compare each row with each that is given.
+        these = func.any(bindparam(NAMES, type_=ARRAY(Text)))
+        made = cast("Any", visitors).replacement_traverse(self._construct, {}, from_row)
+        return made.where(self._by == these)
 
 
 def inserting(table: Table, *, rank: Rank, key: str = "id") -> RowWrite:
@@ -160,7 +173,8 @@ def saving(
     these = (table.c[of] == bindparam(name, type_=types[name]) for name, of in named.items())
     construct = update(table).where(*these, *only)
     construct = construct.values({name: bindparam(name, type_=types[name]) for name in chosen})
-    return RowWrite(construct, types, key=next(iter(named)), rank=rank)
+    key, of = next(iter(named.items()))
+    return RowWrite(construct, types, key=key, rank=rank, by=table.c[of])
 
 
 _order = attrgetter("rank")
@@ -210,7 +224,9 @@ class Gathered:
         bound: Row = {f"{ROWS}_{index}": as_rows(each) for index, each in enumerate(rows.values())}
         if told:
             bound[TOLD] = fast_json.encode(told).decode()
-        bound |= {f"{MANY}_{index}": len(rows[write]) for index, write in enumerate(rows) if write.guards}
+        for index, (write, each) in enumerate(rows.items()):
+            if write.guards:
+                bound |= {f"{MANY}_{index}": len(each), f"{NAMES}_{index}": [row[write.key] for row in each]}
         connection.execute(text, {**constants, **bound})
 
 
