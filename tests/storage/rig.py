@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ import sqlalchemy as sa
 from app.clock import SystemClock
 from app.domain.identity.seals import Seals
 from app.domain.lifecycle.lifecycle import opened
+from app.domain.trail.audit import Kind, Record
+from app.domain.trail.chain import GENESIS, first_fault
 from app.identifiers import RandomIds
 from app.storage.engine.dialect import Sqlite
 from app.storage.engine.postgres import Postgres
@@ -19,6 +22,7 @@ from app.storage.identity.vault import ValueKey, number_of
 from app.storage.make_store import dialect_for, make_store
 from app.storage.requests.requests import lock_request
 from app.storage.tables.request_columns import EXECUTION, REQUEST
+from app.storage.trail.audit_chain import get_head, list_events
 from app.usecases.proving.seal_standing import SealStanding
 from app.usecases.writing.carry_out import carry_out, open_request
 from tests.domain.samples import START, a_call, a_request
@@ -71,6 +75,57 @@ def manual_dialect(url: str, clock: ManualClock) -> Dialect:
     return real if isinstance(real, Sqlite) else ManualPostgres(real.url, clock)
 
 
+class Overheard:
+    """A connection that says what it is told, before it is told it; a rollback is said as one."""
+
+    def __init__(self, real: Any, hear: Callable[[str], None]) -> None:
+        self._real, self._hear = real, hear
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def rollback(self) -> None:
+        self._hear("ROLLBACK")
+        self._real.rollback()
+
+    def execute(self, statement: str, *arguments: Any) -> Any:
+        self._hear(statement)
+        return self._real.execute(statement, *arguments)
+
+
+def overhear_writer(dialect: Dialect, hear: Callable[[str], None]) -> None:
+    """Let the writing lane of a store to be made of this dialect be overheard."""
+    connect = dialect.connect
+    main = threading.current_thread()
+
+    def overheard() -> Any:
+        assert threading.current_thread() is not main
+        real = connect()
+        return Overheard(real, hear) if "write" in threading.current_thread().name else real
+
+    dialect.connect = overheard  # type: ignore[method-assign]
+
+
+def note(name: str) -> Callable[[Tx], str]:
+    """Return a unit that says something in the trail, in a name."""
+
+    def unit(tx: Tx) -> str:
+        tx.append(Record(kind=Kind.POLICY_LOADED, actor=name, facts={}))
+        tx.changed(name, None)
+        return name
+
+    return unit
+
+
+async def notes(store: Store, org: str = ORG) -> list[str]:
+    """Return who says something in an org's trail, which is whole, and its head the last of it."""
+    events = await store.read(lambda tx: list_events(tx, after=-1, most=1_000), org=org)
+    assert first_fault(events) is None
+    head = (events[-1].seq, events[-1].hash) if events else (-1, GENESIS)
+    assert await store.read(get_head, org=org) == head
+    return [event.record.actor for event in events]
+
+
 @asynccontextmanager
 async def open_store(url: str, clock: ManualClock | None = None, *, seals: Seals | None = None) -> AsyncIterator[Store]:
     """Run a store; without a clock it has the real one, without `seals` it seals nothing."""
@@ -105,6 +160,11 @@ def look(url: str, query: str) -> list[tuple[Any, ...]]:
     with behind(url) as connection:
         return [tuple(row) for row in connection.execute(query).fetchall()]
 
+
+WAITING_FOR_A_LOCK = (
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
+"""How many of PostgreSQL's sessions do, in one database."""
 
 REFUSED = (sqlite3.IntegrityError, psycopg.Error)
 """What the two drivers raise when the database itself says no."""

@@ -126,11 +126,11 @@ def kind_of(error: Exception, failure: Failure) -> str | None:
     trouble = trouble_of(error)
     if trouble is not None:
         return trouble.value
-    if isinstance(error, LostGuardError):
+    if is_race(error, failure):
         return "race"
     if type(error).__module__.partition(".")[0] not in {"sqlite3", "psycopg"}:
         return None
-    return {Failure.AGAIN: "race", Failure.LOST: "lost"}.get(failure, "statement")
+    return "lost" if failure is Failure.LOST else "statement"
 
 
 def still_patient(jobs: Sequence[Job], trouble: Trouble) -> list[Job]:

@@ -27,7 +27,7 @@ from tests.durability.invariants import faults
 from tests.durability.own_server import own_server
 from tests.durability.replicas import replicas
 from tests.requirements import requirement
-from tests.storage.rig import ORG, behind, look, opening
+from tests.storage.rig import ORG, WAITING_FOR_A_LOCK, behind, look, opening
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
@@ -41,9 +41,6 @@ pytestmark = pytest.mark.postgres
 
 ANN, BOB, CHO = sorted(FINANCE)
 TWO = (Stage(of=("finance",), need=2),)
-WAITING_FOR_A_LOCK = (
-    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-)
 
 
 # --- locks ------------------------------------------------------------------------------------------------------------

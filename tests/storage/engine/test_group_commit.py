@@ -17,8 +17,6 @@ from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.lifecycle.lifecycle import advance
 from app.domain.request.quorum import Stage
 from app.domain.request.request import Status
-from app.domain.trail.audit import Kind, Record
-from app.domain.trail.chain import first_fault
 from app.identifiers import RandomIds
 from app.storage.engine import lane
 from app.storage.engine.transaction import EVERY_ORG, Statement
@@ -28,39 +26,26 @@ from app.storage.requests.seen_before import remember_key
 from app.storage.sessions.sessions import note_session
 from app.storage.statements.together import LostGuardError
 from app.storage.tables.hook_tables import sessions
-from app.storage.trail.audit_chain import get_head, list_events
 from app.usecases.writing.carry_out import carry_out
 from tests.domain.samples import a_request, vote
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement
-from tests.storage.rig import ORG, ManualClock, given_request, look, manual_dialect, opening
+from tests.storage.rig import (
+    ORG,
+    ManualClock,
+    given_request,
+    look,
+    manual_dialect,
+    note,
+    notes,
+    opening,
+    overhear_writer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from app.storage.engine.transaction import Batch, Tx
-
-
-class Watched:
-    """A connection that writes down when it begins, commits and rolls back, and can be held before a commit."""
-
-    def __init__(self, real: Any, said: list[str], gate: threading.Event) -> None:
-        self._real, self._said, self._gate = real, said, gate
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def rollback(self) -> None:
-        self._said.append("ROLLBACK")
-        self._real.rollback()
-
-    def execute(self, statement: str, *arguments: Any) -> Any:
-        word = statement.split(maxsplit=1)[0]
-        if word == "COMMIT":
-            assert self._gate.wait(5)
-        if word in {"BEGIN", "COMMIT"}:
-            self._said.append(word)
-        return self._real.execute(statement, *arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +66,7 @@ class WatchedStore:
         self.gate = threading.Event()
         self.gate.set()
         self.batches: list[Batch] = []
-        connect = dialect.connect
-        main = threading.current_thread()
-
-        def watched() -> Any:
-            assert threading.current_thread() is not main
-            real = connect()
-            return Watched(real, self.said, self.gate) if "write" in threading.current_thread().name else real
-
-        dialect.connect = watched  # type: ignore[method-assign]
+        overhear_writer(dialect, self._hear)
         self.store = make_store(dialect, RandomIds(), seals=None)
         self.store.on_commit(self.batches.append)
 
@@ -112,10 +89,15 @@ class WatchedStore:
         return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
 
     async def notes(self) -> list[str]:
-        events = await self.store.read(lambda tx: list_events(tx, after=-1, most=1_000), org=ORG)
-        assert first_fault(events) is None
-        assert (await self.store.read(get_head, org=ORG))[0] == len(events) - 1
-        return [event.record.actor for event in events]
+        return await notes(self.store)
+
+    def _hear(self, statement: str) -> None:
+        """Write down when it begins, commits and rolls back; it can be held before a commit."""
+        word = statement.split(maxsplit=1)[0]
+        if word == "COMMIT":
+            assert self.gate.wait(5)
+        if word in {"BEGIN", "COMMIT", "ROLLBACK"}:
+            self.said.append(word)
 
 
 @asynccontextmanager
@@ -127,15 +109,6 @@ async def staged(url: str) -> AsyncIterator[WatchedStore]:
     finally:
         stage.gate.set()
         await stage.store.stop()
-
-
-def note(name: str) -> Callable[[Tx], str]:
-    def unit(tx: Tx) -> str:
-        tx.append(Record(kind=Kind.POLICY_LOADED, actor=name, facts={}))
-        tx.changed(name, None)
-        return name
-
-    return unit
 
 
 def unaudited(tx: Tx) -> str:

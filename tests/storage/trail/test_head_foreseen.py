@@ -10,16 +10,24 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.errors import UnsealedError
-from app.domain.trail.audit import Kind, Record
-from app.domain.trail.chain import first_fault
 from app.identifiers import RandomIds
 from app.storage.make_store import make_store
 from app.storage.statements.together import LostGuardError
 from app.storage.trail import audit_chain
-from app.storage.trail.audit_chain import get_head, list_events
-from tests.fixtures.patience import HANGS, in_one_commit
+from app.storage.trail.audit_chain import list_events
+from tests.fixtures.patience import HANGS, eventually, in_one_commit
 from tests.requirements import requirement
-from tests.storage.rig import ORG, ManualClock, behind, manual_dialect
+from tests.storage.rig import (
+    ORG,
+    WAITING_FOR_A_LOCK,
+    ManualClock,
+    behind,
+    look,
+    manual_dialect,
+    note,
+    notes,
+    overhear_writer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -30,38 +38,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.postgres  # SQLite has one writer, whose lock covers the head from its BEGIN
 
 
-class Overheard:
-    """A connection that writes down what is asked of the heads, and what is taken back."""
-
-    def __init__(self, real: Any, said: list[str]) -> None:
-        self._real, self._said = real, said
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def rollback(self) -> None:
-        self._said.append("taken back")
-        self._real.rollback()
-
-    def execute(self, statement: str, *arguments: Any) -> Any:
-        if statement.startswith("SELECT audit_heads.seq"):
-            self._said.append("locked" if statement.endswith("FOR UPDATE") else "read")
-        return self._real.execute(statement, *arguments)
-
-
 class Replica:
     """A store whose writer is overheard."""
 
     def __init__(self, url: str) -> None:
         dialect = manual_dialect(url, ManualClock())
         self.said: list[str] = []
-        connect = dialect.connect
-
-        def overheard() -> Any:
-            real = connect()
-            return Overheard(real, self.said) if "write" in threading.current_thread().name else real
-
-        dialect.connect = overheard  # type: ignore[method-assign]
+        overhear_writer(dialect, self._hear)
         self.store: Store = make_store(dialect, RandomIds(), seals=None)
 
     async def note(self, *names: str, org: str = ORG) -> list[str]:
@@ -73,10 +56,13 @@ class Replica:
 
     async def notes(self, org: str = ORG) -> list[str]:
         """Return who says something in the trail, which is whole, and its head the last of it."""
-        events = await self.store.read(lambda tx: list_events(tx, after=-1, most=1_000), org=org)
-        assert first_fault(events) is None
-        assert await self.store.read(get_head, org=org) == (events[-1].seq, events[-1].hash)
-        return [event.record.actor for event in events]
+        return await notes(self.store, org)
+
+    def _hear(self, statement: str) -> None:
+        if statement == "ROLLBACK":
+            self.said.append("taken back")
+        if statement.startswith("SELECT audit_heads.seq"):
+            self.said.append("locked" if statement.endswith("FOR UPDATE") else "read")
 
     async def while_it_runs(
         self, act: Callable[[], Awaitable[object]], *units: Callable[[Tx], Any], org: str = ORG
@@ -108,14 +94,6 @@ async def replicas(url: str, many: int) -> AsyncIterator[list[Replica]]:
             replica.store.start()
             stack.push_async_callback(replica.store.stop)
         yield found
-
-
-def note(name: str) -> Callable[[Tx], str]:
-    def unit(tx: Tx) -> str:
-        tx.append(Record(kind=Kind.POLICY_LOADED, actor=name, facts={}))
-        return name
-
-    return unit
 
 
 async def test_a_commit_reads_the_head_and_locks_it_as_it_moves_it_for_each_org(postgres_url: str) -> None:
@@ -157,8 +135,8 @@ async def test_who_waits_for_a_head_that_is_being_moved_links_behind_it(postgres
             other.execute("BEGIN")
             other.execute("UPDATE audit_heads SET seq = seq")
             waiting = asyncio.ensure_future(one.store.write(note("b"), org=ORG))
-            done, _ = await asyncio.wait({waiting}, timeout=0.3)
-            assert not done
+            await eventually(lambda: look(postgres_url, WAITING_FOR_A_LOCK) == [(1,)])
+            assert not waiting.done()
             other.execute("COMMIT")
         await waiting
         assert await one.notes() == ["a", "b"]
