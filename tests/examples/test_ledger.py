@@ -37,7 +37,7 @@ def ledger(book: Book) -> Iterator[httpx2.Client]:
         yield client
     server.shutdown()
     server.server_close()
-    thread.join(5)
+    thread.join(HANGS)
 
 
 def pay(ledger: httpx2.Client, key: str = "gra_1", **changed: Any) -> httpx2.Response:

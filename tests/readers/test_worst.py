@@ -90,7 +90,7 @@ async def test_the_loop_goes_on_while_a_heavy_call_is_judged(monkeypatch: pytest
     turned, judge = threading.Event(), CommandGuard._judge
 
     def held(guard: CommandGuard, ctx: HookContext) -> HookResult | None:
-        assert turned.wait(5), "the loop stood still"
+        assert turned.wait(HANGS), "the loop stood still"
         return judge(guard, ctx)
 
     monkeypatch.setattr(CommandGuard, "_judge", held)

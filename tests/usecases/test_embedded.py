@@ -19,7 +19,7 @@ from assent import Pending, State, ToolCall, current_grant
 from assent.hooks import Hooks
 from assent.hooks.ready.approval_gate import ApprovalGate
 from tests.fixtures.gateway import SECRET, START, ManualClock, query
-from tests.fixtures.patience import eventually
+from tests.fixtures.patience import HANGS, eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -76,7 +76,7 @@ async def call(gateway: EmbeddedGateway, tool: str, shop: Shop, **gated: Any) ->
 
 
 async def pending(gateway: EmbeddedGateway) -> dict[str, Any]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANGS):
         while not (found := await gateway.list_open()):  # noqa: ASYNC110 - a row of another task's call has no event
             await asyncio.sleep(0.005)
     return found[0].raw
@@ -90,7 +90,7 @@ async def test_what_people_approve_runs_once_under_its_grant_on_either_database(
         running = asyncio.ensure_future(call(gateway, "by_api", shop))
         request = await pending(gateway)
         assert (await decide(gateway, request, "approve")).status_code == 200
-        result = await asyncio.wait_for(running, 10)
+        result = await asyncio.wait_for(running, HANGS)
     assert result.content == "did books"
     assert result.request_id == request["id"]
     (execution,) = await asyncio.to_thread(rows, database_url, "executions")
@@ -106,7 +106,7 @@ async def test_a_denial_reaches_the_model_and_nothing_runs(
     async with embedded(sqlite_url, config) as gateway:
         running = asyncio.ensure_future(call(gateway, "by_api", shop))
         await decide(gateway, await pending(gateway), "deny", reason="not today")
-        result = await asyncio.wait_for(running, 10)
+        result = await asyncio.wait_for(running, HANGS)
     assert not result.ran
     assert "not today" in result.content
     assert shop.ran == []
@@ -134,7 +134,7 @@ async def test_what_a_flag_wants_confirmed_is_asked_about_though_a_rule_allows_i
         assert (await call(gateway, "ping", shop, rules=False)).ran
         running = asyncio.ensure_future(call(gateway, "ping", shop, requires_confirmation=["ping"]))
         assert (await decide(gateway, await pending(gateway), "approve")).status_code == 200
-        assert (await asyncio.wait_for(running, 10)).ran
+        assert (await asyncio.wait_for(running, HANGS)).ran
         refused = await call(gateway, "destroy", shop, requires_confirmation=["destroy"])
     assert not refused.ran
     assert [grant is None for _, grant in shop.ran] == [True, False]
@@ -162,7 +162,7 @@ async def test_cards_go_out_and_clicks_decide(sqlite_url: str, config: Path, pla
         heard = await container.clicks("acme", container.channels.get("acme", "chat"), click)
         assert heard.body is not None
         assert heard.body["result"] == "recorded"
-        assert (await asyncio.wait_for(waiting, 10)).state is State.APPROVED
+        assert (await asyncio.wait_for(waiting, HANGS)).state is State.APPROVED
 
 
 async def test_a_process_that_ends_leaves_its_requests_to_the_next(

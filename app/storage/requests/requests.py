@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import and_, bindparam, exists, func, literal, select
+from sqlalchemy import ARRAY, Text, and_, bindparam, column, exists, func, literal, select
 
 from app.domain.call.tool_call import call_digest
 from app.domain.errors import UnsealedError
@@ -53,12 +53,34 @@ _GET = Statement(AGGREGATE.where(*_ONE).order_by(decisions.c.decided_at, decisio
 _GET_HELD = Statement(_HELD.where(*_ONE).order_by(decisions.c.decided_at, decisions.c.id))
 
 
+_IN_ORDER = (decisions.c.decided_at, decisions.c.id)
+# PostgreSQL gets them as a table that the rows are joined to, one look-up for each. Of a list it believes that a walk
+# through a whole index that has the ids somewhere is cheaper, and goes on with that when there are many.
+_NAMED = (
+    func.unnest(bindparam("ids", type_=ARRAY(Text))).table_valued(column("id", Text), name="named").render_derived()
+)
+_LOCK_NAMED = Statement(
+    select(requests.c.id)
+    .join_from(_NAMED, requests, requests.c.id == _NAMED.c.id)
+    .order_by(requests.c.id)
+    .with_for_update(of=requests)
+)
+_GET_NAMED = Statement(_HELD.where(requests.c.id == _NAMED.c.id).order_by(*_IN_ORDER))
+
+
 @cache
-def _many(size: int) -> tuple[Statement, Statement]:
-    """The lock and the read of `size` requests; sizes are powers of two, so that there are few statements."""
-    named = requests.c.id.in_([bindparam(f"id_{index}") for index in range(size)])
-    lock = select(requests.c.id).where(named).order_by(requests.c.id).with_for_update()
-    return Statement(lock), Statement(_HELD.where(named).order_by(decisions.c.decided_at, decisions.c.id))
+def _get_listed(size: int) -> Statement:
+    """The read of `size` requests; sizes are powers of two, so that there are few statements."""
+    return Statement(
+        _HELD.where(requests.c.id.in_([bindparam(f"id_{index}") for index in range(size)])).order_by(*_IN_ORDER)
+    )
+
+
+def _get_many(tx: Tx, ids: Sequence[str]) -> tuple[Statement, dict[str, Any]]:
+    if tx.locks_rows:
+        return _GET_NAMED, {"ids": list(ids)}
+    size, wanted = _wanted(ids)
+    return _get_listed(size), wanted
 
 
 @cache
@@ -164,9 +186,9 @@ def is_unread(tx: Tx, request: ConfirmationRequest) -> bool:
 
 def list_rows_of(tx: Tx, ids: Sequence[str]) -> dict[str, list[Row]]:
     """Read the rows of requests as they stand, by id: what `request_from_rows` makes a request of."""
-    size, wanted = _wanted(ids)
+    get, wanted = _get_many(tx, ids)
     by_id: dict[str, list[Row]] = {}
-    for row in tx.all(_many(size)[1], **wanted):
+    for row in tx.all(get, **wanted):
         if row["org"] == tx.org:
             by_id.setdefault(row["id"], []).append(row)
     return by_id
@@ -231,11 +253,9 @@ def _locked_rows(tx: Tx, request_id: str) -> tuple[list[Row], datetime]:
 
 def lock_many(tx: Tx, ids: Sequence[str]) -> tuple[dict[str, list[Row]], datetime]:
     """Lock requests in the order of their ids, *then* read the clock and their rows: one round trip for a batch."""
-    size = 2 ** (len(ids) - 1).bit_length()
-    wanted = {f"id_{index}": request_id for index, request_id in enumerate([*ids, *[""] * (size - len(ids))])}
-    lock, get = _many(size)
+    get, wanted = _get_many(tx, ids)
     if tx.locks_rows:
-        tx.write(lock, **wanted)
+        tx.write(_LOCK_NAMED, **wanted)
     rows, now = tx.all_now(get, **wanted)
     by_id: dict[str, list[Row]] = {}
     for row in rows:

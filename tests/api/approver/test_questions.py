@@ -12,6 +12,7 @@ import pytest
 from assent import AsyncGateway, ClaimRefusedError, NotApprovedError, Pending, Question, ToolCall, guarded
 from assent.client.models import parse_request
 from assent.client.questions import Answerer
+from tests.fixtures.patience import HANGS
 from tests.fixtures.web_app import Dated
 from tests.places import ROOT
 from tests.sdk.pace import quick_pace
@@ -34,7 +35,7 @@ async def client(gateway: Gateway, on_question: OnQuestion | None = None) -> Asy
 
 async def waiting(gateway: Gateway) -> dict[str, Any]:
     """Return the one request that waits, once it does."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS):
         while True:
             page = (await gateway.call("GET", "/v1/requests?status=pending")).json()["items"]
             if page and len(gateway.container.waiters):
@@ -50,7 +51,7 @@ async def ask(gateway: Gateway, request: dict[str, Any], text: str) -> None:
 
 async def answered(gateway: Gateway, request: dict[str, Any], count: int = 1) -> list[dict[str, Any]]:
     """Return the questions, once so many have an answer."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS):
         while True:
             found = (await gateway.read(request))["questions"]
             if sum(each["answer"] is not None for each in found) >= count:
@@ -87,7 +88,7 @@ async def test_a_guarded_call_answers_each_question_once_and_then_runs(gateway: 
             ("about Second?", "agent:shop"),
         ]
         await gateway.decide(request)
-        assert await asyncio.wait_for(running, 5) == 2
+        assert await asyncio.wait_for(running, HANGS) == 2
     assert heard == [("First?", "by_api"), ("Second?", "by_api")]
 
 
@@ -114,11 +115,11 @@ async def test_a_callback_without_an_answer_answers_nothing_and_the_call_waits_o
         request = await waiting(gateway)
         for text in ("Why?", "And?"):
             await ask(gateway, request, text)
-            assert await asyncio.wait_for(heard.get(), 5) == text
+            assert await asyncio.wait_for(heard.get(), HANGS) == text
         assert heard.empty()  # each is asked about once
         await gateway.decide(request, "deny")
         with pytest.raises(NotApprovedError):
-            await asyncio.wait_for(running, 5)
+            await asyncio.wait_for(running, HANGS)
     assert (await gateway.read(request))["questions"][0]["answer"] is None
 
 
@@ -151,7 +152,7 @@ async def test_a_long_answer_is_cut_and_says_so(gateway: Gateway) -> None:
         answer = (await answered(gateway, verdict.request.raw))[0]["answer"]
         assert (len(answer), answer.endswith("… [cut]")) == (500, True)
         await gateway.decide(verdict.request.raw, "deny")
-        assert (await asyncio.wait_for(waits, 5)).state == "denied"
+        assert (await asyncio.wait_for(waits, HANGS)).state == "denied"
 
 
 async def test_a_callback_that_never_returns_holds_nobody_beyond_the_wait(gateway: Gateway) -> None:
@@ -182,7 +183,7 @@ async def test_the_page_shows_an_answer_that_works(gateway: Gateway) -> None:
         await ask(gateway, request, "Which invoice?")
         assert (await answered(gateway, request))[0]["answer"] == "Invoice 4711, for by_api"
         await gateway.decide(request)
-        assert await asyncio.wait_for(running, 5) == 1
+        assert await asyncio.wait_for(running, HANGS) == 1
 
 
 async def act(n: int) -> int:

@@ -29,6 +29,7 @@ from app.domain.errors import TooSlowError
 from app.settings import Settings
 from tests.durability.gateway_process import scene, until
 from tests.durability.kills.test_crashes import ANN, live
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import look
 
@@ -239,7 +240,7 @@ async def test_a_head_without_end_is_cut_off_however_it_comes(part: int) -> None
         if not wire.closed:
             made.data_received(b"x" * part)
     assert wire.closed
-    assert (await asyncio.wait_for(wire.answers.get(), 5)).startswith(b"HTTP/1.1 431 ")
+    assert (await asyncio.wait_for(wire.answers.get(), HANGS)).startswith(b"HTTP/1.1 431 ")
     assert made.head_bytes <= LEAVING_BYTES
     assert not made.is_late(asyncio.get_running_loop().time() + LEAVING_SECONDS - 1)
     assert made.is_late(asyncio.get_running_loop().time() + LEAVING_SECONDS)
@@ -253,14 +254,14 @@ async def test_what_is_left_of_a_body_after_its_answer_has_its_time_and_no_longe
     made, wire = _connected(_says_no)
     call = _post(b"body")
     made.data_received(call[:-2])
-    await asyncio.wait_for(wire.answers.get(), 5)
+    await asyncio.wait_for(wire.answers.get(), HANGS)
     later = asyncio.get_running_loop().time() + HEAD_SECONDS
     assert not made.is_late(later - 1)
     assert made.is_late(later)
     made.data_received(call[-2:])
     assert not made.is_late(later + 1), "all of it came: the connection is kept for the next call"
     made.data_received(_post(b"body"))
-    assert (await asyncio.wait_for(wire.answers.get(), 5)).startswith(b"HTTP/1.1 401 ")
+    assert (await asyncio.wait_for(wire.answers.get(), HANGS)).startswith(b"HTTP/1.1 401 ")
 
 
 @requirement("S-65", "S-08")
@@ -275,7 +276,7 @@ async def test_a_large_body_that_comes_in_one_read_with_its_head_is_no_head(cut:
             made.data_received(read)
         said = b""
         while not said.endswith(b"\r\n0\r\n\r\n"):
-            said += await asyncio.wait_for(wire.answers.get(), 5)
+            said += await asyncio.wait_for(wire.answers.get(), HANGS)
         assert f"\r\n{size} bytes\r\n".encode() in said
         assert not wire.closed
 
@@ -298,7 +299,7 @@ async def test_the_place_of_a_body_that_dawdles_goes_to_one_that_comes() -> None
         await began.acquire()
     async with arrivals.place("new"):
         pass
-    assert await asyncio.wait_for(held[1], 5) == "sent away"  # the oldest, of the address that has most
+    assert await asyncio.wait_for(held[1], HANGS) == "sent away"  # the oldest, of the address that has most
     over.set()
     assert [await each for each in held] == ["served", "sent away", "served"]
     async with arrivals.place("few"), arrivals.place("few"), arrivals.place("few"):
@@ -338,7 +339,7 @@ async def test_no_more_bodies_are_kept_than_there_are_places_before_anything_pro
     for _ in held:
         await began.acquire()
     with pytest.raises(TooSlowError):
-        await asyncio.wait_for(held[0], 5)
+        await asyncio.wait_for(held[0], HANGS)
     assert not held[1].done()
     assert not held[2].done()
     for each in held[1:]:

@@ -63,7 +63,7 @@ async def listening(stage: FeishuStage) -> AsyncIterator[Gateway]:
         yield gateway
     finally:
         task.cancel()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANGS):
             await asyncio.gather(task, return_exceptions=True)
 
 
@@ -218,7 +218,7 @@ async def test_a_lost_connection_is_opened_again(stage: FeishuStage) -> None:
     ref = await post(stage)
     async with listening(stage) as gateway:
         await stage.simulator.drop_connections()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANGS):
             await stage.simulator.wait_connected(0)
             await stage.simulator.wait_connected(1)
         assert (await stage.click_approve(ref)).updated
@@ -237,7 +237,7 @@ async def test_a_platform_that_is_away_is_tried_until_it_is_back(stage: FeishuSt
 async def test_stopping_closes_the_connection(stage: FeishuStage) -> None:
     async with listening(stage):
         pass
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS):
         await stage.simulator.wait_connected(0)
 
 

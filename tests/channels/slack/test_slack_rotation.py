@@ -156,7 +156,7 @@ async def test_two_replicas_at_once_make_one_exchange_and_both_go_on_with_it(
         replica(database_url, workspace.clock, workspace.settings) as two,
     ):
         both = asyncio.gather(*(each.speak() for each in (one, two) for _ in range(4)))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANGS):
             while not workspace.attempts:  # noqa: ASYNC110 - the stand-in has no event for it
                 await asyncio.sleep(0.01)
         workspace.slack.world.late[METHOD].set()
@@ -332,7 +332,7 @@ async def test_a_channel_that_is_closed_waits_for_the_answer_that_is_under_way(
     workspace.slack.world.late[METHOD] = asyncio.Event()
     async with replica(sqlite_url, workspace.clock, workspace.settings) as one:
         speaking = asyncio.gather(one.speak(), return_exceptions=True)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANGS):
             while not workspace.attempts:  # noqa: ASYNC110 - the stand-in has no event for it
                 await asyncio.sleep(0.01)
         closing = asyncio.gather(one.channel.close())

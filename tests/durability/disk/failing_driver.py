@@ -37,7 +37,7 @@ async def drive(path: str, mark: Path, prefix: str) -> None:
         for name in (f"{prefix}_after_1", f"{prefix}_after_2"):
             await said(name)
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 await store.read(lambda tx: tx.now(), org="acme")
                 tell("read", "kept", "", store.trouble)
         except UnavailableError as refusal:

@@ -15,6 +15,7 @@ from app.domain.identity.seals import Seals
 from tests.domain.samples import a_call
 from tests.durability.gateway_process import PEOPLE, SECRET, Scene, scene, until
 from tests.durability.invariants import faults
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import behind, given_request, look, open_store, sealed_anew
 
@@ -185,7 +186,7 @@ async def test_a_waiter_comes_back_to_the_answer(sqlite_url: str, tmp_path: Path
             waiting = asyncio.ensure_future(gateway.read(request, wait=30))
             said = await gateway.decide("ann", request)  # she tries again: her first try was never answered
             assert said.status_code == 200
-            assert (await asyncio.wait_for(waiting, 5))["state"] == "approved"
+            assert (await asyncio.wait_for(waiting, HANGS))["state"] == "approved"
         assert events(sqlite_url, "request.approved") == 1
 
 

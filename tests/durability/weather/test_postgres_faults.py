@@ -64,7 +64,7 @@ async def test_a_lock_held_past_the_deadline_ends_in_expired_whatever_its_holder
                 await until("the deadline has passed", lambda over=over: look(postgres_url, over) == [(True,)])
                 assert not voting.done()
                 blocker.execute(end)
-            answer = await asyncio.wait_for(voting, 5)
+            answer = await asyncio.wait_for(voting, 30)
             assert isinstance(answer, AlreadySettledError)
             assert answer.more["state"] == "expired"
             assert (await them[0].read(request.id)).state is State.EXPIRED
@@ -87,8 +87,8 @@ async def test_a_batch_that_waits_for_one_lock_past_its_deadline_approves_only_i
             blocker.execute("BEGIN")
             blocker.execute("SELECT 1 FROM requests WHERE id = %s FOR UPDATE", (late,))
             entered, release = threading.Event(), threading.Event()
-            busy = asyncio.ensure_future(them[0].store.write(lambda _: entered.set() or release.wait(5), org=ORG))
-            assert await asyncio.to_thread(entered.wait, 5)
+            busy = asyncio.ensure_future(them[0].store.write(lambda _: entered.set() or release.wait(30), org=ORG))
+            assert await asyncio.to_thread(entered.wait, 30)
             voting = [asyncio.ensure_future(them[0].vote(request, ANN)) for request in requests]
             await asyncio.sleep(0)
             release.set()
@@ -97,7 +97,7 @@ async def test_a_batch_that_waits_for_one_lock_past_its_deadline_approves_only_i
             over = f"SELECT clock_timestamp() > to_timestamp({requests[0].expires_at.timestamp() + 0.01})"
             await until("the deadline has passed", lambda: look(postgres_url, over) == [(True,)])
             blocker.execute("COMMIT")
-        answers = await asyncio.wait_for(asyncio.gather(*voting), 5)
+        answers = await asyncio.wait_for(asyncio.gather(*voting), 30)
         assert isinstance(answers[0], AlreadySettledError)
         assert answers[1].state is State.APPROVED
         assert (await them[0].read(late)).state is State.EXPIRED
@@ -361,7 +361,7 @@ async def test_what_is_decided_on_one_replica_wakes_a_waiter_on_another(postgres
             await until("it waits", lambda: look(postgres_url, _LISTENING) == [(2,)])
             await two.read(request)
             await one.decide("ann", request)
-            assert (await asyncio.wait_for(waiting, 5))["state"] == "approved"
+            assert (await asyncio.wait_for(waiting, 30))["state"] == "approved"
 
 
 @requirement("F-06")
@@ -374,7 +374,7 @@ async def test_the_slow_poll_wakes_a_waiter_whose_notification_was_lost(postgres
             silent.store.dialect.notify = lambda *_: None  # type: ignore[method-assign]
             found = await silent.read(request["id"])
             assert (await silent.vote(found, ANN)).state is State.APPROVED
-        assert (await asyncio.wait_for(waiting, 5))["state"] == "approved"
+        assert (await asyncio.wait_for(waiting, 30))["state"] == "approved"
 
 
 _LISTENING = "SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN assent' AND datname = current_database()"

@@ -75,7 +75,7 @@ def raw_server() -> Iterator[Callable[[Callable[[socket.socket], None]], str]]:
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
     for thread in threads:
-        thread.join(5)
+        thread.join(30)
 
 
 @pytest.mark.parametrize("fault", FOREVER)
@@ -326,7 +326,7 @@ def test_a_host_that_stopped_reading_is_noticed_before_the_claim(gateway: StubGa
     gateway.arrived("get")
     assert process.stdout is not None
     process.stdout.close()
-    assert process.wait(5) == 2
+    assert process.wait(30) == 2
     close(process)
     assert gateway.only.state == "pending"
     assert gateway.count("claim") == 0

@@ -99,7 +99,7 @@ def test_a_host_that_stops_reading_while_its_hook_is_held_is_noticed(gateway: St
     gateway.arrived("check")
     assert process.stdout is not None
     process.stdout.close()
-    assert process.wait(5) == 2
+    assert process.wait(30) == 2
     gateway.decide("req_0001", "approved")
     assert gateway.only.execution is None
     assert process.stderr is not None

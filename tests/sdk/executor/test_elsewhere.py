@@ -173,7 +173,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for_for_long(
 
     bank.answer = late
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             outcome = await bank.tool()(idempotency_key="g_1", **CALL)
     finally:
         over.set()
@@ -286,9 +286,9 @@ async def test_another_process_goes_on_asking_and_calls_nothing(gateway: Gateway
         told = asyncio.Event()
         line.after["reconcile"] = told.set
         working = asyncio.ensure_future(executor.work())
-        await asyncio.wait_for(told.wait(), 5)
+        await asyncio.wait_for(told.wait(), 30)
         executor.stop()
-        await asyncio.wait_for(working, 5)
+        await asyncio.wait_for(working, 30)
         assert "claim" not in line.called
     assert ((await gateway.read(request))["state"], len(spy.calls)) == ("failed", 1)
 
@@ -445,7 +445,7 @@ async def test_an_outcome_that_could_not_be_reported_calls_the_tool_no_second_ti
             assert isinstance(again, NotRun)
             assert await executor.once() == []
         working = asyncio.ensure_future(executor.work())
-        await asyncio.wait_for(often.wait(), 5)
+        await asyncio.wait_for(often.wait(), 30)
         executor.stop()
-        await asyncio.wait_for(working, 5)
+        await asyncio.wait_for(working, 30)
     assert len(spy.calls) == 1

@@ -24,6 +24,7 @@ from assent.executor.executor import (
 )
 from assent.gate.permission import current_grant
 from tests.fixtures.gateway import ManualClock, open_gateway
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.sdk.executor.executor_gateway import Spy, executing
 
@@ -125,9 +126,9 @@ async def test_work_waits_for_people_without_asking_again_and_again(gateway: Gat
         while not gateway.container.waiters.waited_for():  # noqa: ASYNC110 - a waiter has no event for its coming
             await asyncio.sleep(0)
         await gateway.decide(request)
-        await asyncio.wait_for(ran.wait(), 5)
+        await asyncio.wait_for(ran.wait(), HANGS)
         executor.stop()
-        await asyncio.wait_for(working, 5)
+        await asyncio.wait_for(working, HANGS)
     assert len(spy.calls) == 1
     assert (await gateway.read(request))["state"] == "succeeded"
     # It waits and takes in one call, however often it comes back to it; and looks for others meanwhile.
@@ -143,11 +144,11 @@ async def test_what_is_approved_gets_the_slot_of_one_that_only_waits(gateway: Ga
         while not gateway.container.waiters.waited_for():  # noqa: ASYNC110 - a waiter has no event for its coming
             await asyncio.sleep(0)
         await approved(gateway, arguments={**CALL, "amount": "1.00"})
-        await asyncio.wait_for(ran.acquire(), 5)  # although the only slot was held for the other
+        await asyncio.wait_for(ran.acquire(), HANGS)  # although the only slot was held for the other
         await gateway.decide(waiting)
-        await asyncio.wait_for(ran.acquire(), 5)
+        await asyncio.wait_for(ran.acquire(), HANGS)
         executor.stop()
-        await asyncio.wait_for(working, 5)
+        await asyncio.wait_for(working, HANGS)
     assert [arguments["amount"] for arguments, _ in spy.calls] == ["1.00", "80000.00"]
     assert (await gateway.read(waiting))["state"] == "succeeded"
 
@@ -162,7 +163,7 @@ async def test_an_approval_that_was_taken_while_the_executor_stopped_is_said_not
             await asyncio.sleep(0)
         line.after[request["id"]] = executor.stop  # the answer to the claim is on its way
         await gateway.decide(request)
-        await asyncio.wait_for(working, 5)
+        await asyncio.wait_for(working, HANGS)
     found = await gateway.read(request)
     assert (found["state"], spy.calls) == ("failed", [])
     assert found["execution"]["error"] == "not run: the executor was stopped"
@@ -174,7 +175,7 @@ async def test_stopping_finishes_what_runs_and_begins_nothing_more(gateway: Gate
 
     def pay() -> str:
         begun.set()
-        assert go_on.wait(5)
+        assert go_on.wait(HANGS)
         return "paid"
 
     spy.does = pay
@@ -182,10 +183,10 @@ async def test_stopping_finishes_what_runs_and_begins_nothing_more(gateway: Gate
         one = Executor(executor._gateway, name="payments", at_once=1, look_every=0.01)
         one.tool("by_api", run=spy.run_plainly)
         working = asyncio.ensure_future(one.work())
-        await asyncio.to_thread(begun.wait, 5)
+        await asyncio.to_thread(begun.wait, HANGS)
         one.stop()
         go_on.set()
-        await asyncio.wait_for(working, 5)
+        await asyncio.wait_for(working, HANGS)
     states = [(await gateway.read(each))["state"] for each in (first, second)]
     assert sorted(states) == ["approved", "succeeded"]
 
@@ -447,7 +448,7 @@ async def test_an_error_behind_the_deed_is_no_failure_where_the_tool_can_be_aske
 async def test_a_tool_that_hangs_is_unknown_until_it_is_found(gateway: Gateway, spy: Spy) -> None:
     request = await approved(gateway)
     go_on = threading.Event()
-    spy.does = lambda: go_on.wait(5)
+    spy.does = lambda: go_on.wait(HANGS)
     async with executing(gateway, spy, run=spy.run_plainly, timeout=0.05) as (executor, _):
         assert await outcome_of(executor, request) == ToolUnknown(why="the tool has no record of it")
         assert (await gateway.read(request))["execution"]["error"] == "no answer within 0.05 s"
@@ -518,13 +519,13 @@ async def test_an_agent_that_resumes_waits_for_the_executor_and_claims_nothing(g
 
     async with executing(gateway, spy, run=pay) as (executor, _), executing(gateway, spy, who="agent:shop") as (own, _):
         running = asyncio.ensure_future(executor.carry_out(request["id"]))
-        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.wait_for(begun.wait(), HANGS)
         resuming = asyncio.ensure_future(resume(own._gateway, {"by_api": spy.run}))
         while not gateway.container.waiters.waited_for():  # noqa: ASYNC110 - a waiter has no event for its coming
             await asyncio.sleep(0)
         go_on.set()
         assert (await running).outcome == ToolSucceeded(result="paid")
-        assert [past.outcome for past in await asyncio.wait_for(resuming, 5)] == [Ran(result="paid")]
+        assert [past.outcome for past in await asyncio.wait_for(resuming, HANGS)] == [Ran(result="paid")]
     assert spy.calls == []
     assert ("execution.succeeded", _key(gateway)) in gateway.trail(request)
 
@@ -540,7 +541,7 @@ async def test_a_tool_that_is_cancelled_in_its_middle_is_unknown(gateway: Gatewa
 
     async with executing(gateway, spy, run=pay) as (executor, _):
         working = asyncio.ensure_future(executor.work())
-        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.wait_for(begun.wait(), HANGS)
         working.cancel()
         with pytest.raises(asyncio.CancelledError):
             await working

@@ -16,7 +16,7 @@ from assent.executor.epoch import Epoch, StateFileError
 from assent.executor.executor import Executor, NotRun, ToolFailed, ToolSucceeded, ToolUnknown
 from tests.fixtures.enforced import CALL, approved, enforce
 from tests.fixtures.gateway import open_gateway
-from tests.fixtures.patience import eventually
+from tests.fixtures.patience import HANGS, eventually
 from tests.requirements import requirement
 from tests.sdk.executor.executor_gateway import Spy, executing, restored
 
@@ -149,9 +149,9 @@ async def test_work_says_so_at_its_start_and_goes_on_when_it_can_be_written(
             assert (working.done(), spy.calls) == (False, [])
             assert "outcome" not in line.called
             assert (await gateway.read(waiting))["state"] == "approved"
-        await asyncio.wait_for(ran.wait(), 5)
+        await asyncio.wait_for(ran.wait(), HANGS)
         executor.stop()
-        await asyncio.wait_for(working, 5)
+        await asyncio.wait_for(working, HANGS)
     assert len(spy.calls) == 1
 
 

@@ -15,7 +15,7 @@ from assent.executor.executor import ToolUnknown
 from assent.executor.walled import CutShortError, called
 from tests.fixtures.enforced import CALL, approved, enforce
 from tests.fixtures.gateway import open_gateway
-from tests.fixtures.patience import eventually
+from tests.fixtures.patience import HANGS, eventually
 from tests.requirements import requirement
 from tests.sdk.executor.executor_gateway import Spy, executing
 
@@ -107,17 +107,17 @@ async def test_one_tools_stray_end_is_unknown_and_cuts_no_other_payment(
     async with executing(gateway, Spy(), run=pay, lookup=None) as (executor, _):
         working = asyncio.ensure_future(executor.work())
         first = await ask("1.00")
-        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.wait_for(begun.wait(), HANGS)
         with caplog.at_level(logging.ERROR, "assent"):
             second = await ask("2.00")
             while (await gateway.read(second))["state"] in {"approved", "executing"}:
                 assert not working.done()
                 await asyncio.sleep(0.01)
         third = await ask("3.00")
-        await asyncio.wait_for(last.wait(), 5)
+        await asyncio.wait_for(last.wait(), HANGS)
         go_on.set()
         executor.stop()
-        await asyncio.wait_for(working, 5)
+        await asyncio.wait_for(working, HANGS)
         assert not working.cancelling()
     states = [(await gateway.read(request))["state"] for request in (first, second, third)]
     assert states == ["succeeded", "unknown", "succeeded"]
@@ -178,9 +178,9 @@ async def test_a_fault_in_one_request_leaves_the_others_to_run(
         await eventually(lambda: working.done() or f"request {first['id']} was not seen through" in caplog.text)
         assert not working.done()
         await approved(gateway, arguments={**CALL, "amount": "2.00"})
-        await asyncio.wait_for(ran.wait(), 5)
+        await asyncio.wait_for(ran.wait(), HANGS)
         executor.stop()
-        await asyncio.wait_for(working, 5)
+        await asyncio.wait_for(working, HANGS)
     assert [arguments["amount"] for arguments, _ in spy.calls] == ["2.00"]
 
 

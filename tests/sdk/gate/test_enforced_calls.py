@@ -15,6 +15,7 @@ from assent.hooks import Hooks
 from assent.hooks.ready.approval_gate import RUN_BY_EXECUTOR, ApprovalGate
 from tests.fixtures.enforced import enforce
 from tests.fixtures.gateway import open_gateway
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.sdk.executor.executor_gateway import Spy, executing
 from tests.sdk.gateway_stub import KEY
@@ -62,12 +63,12 @@ async def _asks_while_the_executor_works(
             return "ran here"
 
         try:
-            return await asyncio.wait_for(ping("a"), 10), own
+            return await asyncio.wait_for(ping("a"), HANGS), own
         except NotApprovedError as error:
             return error, own
         finally:
             executor.stop()
-            await asyncio.wait_for(working, 10)
+            await asyncio.wait_for(working, HANGS)
 
 
 @requirement("S-01")
@@ -125,9 +126,9 @@ async def test_the_approval_gate_denies_with_the_executors_result(real: Gateway)
             raise AssertionError("it ran here")
 
         async with hooks.session(session="s-1") as session:
-            ran = await asyncio.wait_for(session.call_tool("ping", {"host": "a"}, ping), 10)
+            ran = await asyncio.wait_for(session.call_tool("ping", {"host": "a"}, ping), HANGS)
         executor.stop()
-        await asyncio.wait_for(working, 10)
+        await asyncio.wait_for(working, HANGS)
     assert not ran.ran
     assert "the executor of this tool ran the call, once" in str(ran.content)
     assert '{"pong": true}' in str(ran.content)

@@ -13,6 +13,7 @@ from assent import AsyncGateway, Gate
 from assent.proxy.calls import Calls
 from assent.proxy.judge import Judge
 from assent.proxy.naming import Naming
+from tests.fixtures.patience import HANGS
 from tests.sdk.gateway_stub import KEY
 from tests.sdk.pace import quick_pace
 
@@ -35,7 +36,7 @@ def raw(message: object) -> bytes:
 
 async def filled(seen: list[bytes], count: int) -> None:
     """Wait until so much was said."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(HANGS):
         while len(seen) < count:  # noqa: ASYNC110 - filled by other tasks
             await anyio.sleep(0.01)
 

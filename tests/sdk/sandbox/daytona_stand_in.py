@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from tests.fixtures.patience import accepted_are_met
+from tests.fixtures.patience import HANGS, accepted_are_met
 from tests.sdk.sandbox.shells import Shells
 
 KEY = "dtn_0123456789abcdef"
@@ -90,7 +90,7 @@ class DaytonaStandIn:
 
     async def arrival(self, call: str) -> None:
         """Wait until such a call has come."""
-        await asyncio.wait_for(self.reached.setdefault(call, asyncio.Event()).wait(), 5)
+        await asyncio.wait_for(self.reached.setdefault(call, asyncio.Event()).wait(), HANGS)
 
     def release(self) -> None:
         """Answer what hangs."""

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from tests.fixtures.patience import accepted_are_met
+from tests.fixtures.patience import HANGS, accepted_are_met
 from tests.sdk.sandbox.shells import Shells
 
 KEY = "e2b_0123456789abcdef"
@@ -76,7 +76,7 @@ class E2BStandIn:
 
     async def arrival(self, call: str) -> None:
         """Wait until such a call has come."""
-        await asyncio.wait_for(self.reached.setdefault(call, asyncio.Event()).wait(), 5)
+        await asyncio.wait_for(self.reached.setdefault(call, asyncio.Event()).wait(), HANGS)
 
     def release(self) -> None:
         """Answer what hangs."""

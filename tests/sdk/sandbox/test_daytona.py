@@ -12,6 +12,7 @@ import pytest
 from assent.hooks.contract.sandbox import SandboxFault
 from assent.sandbox.daytona import DaytonaSandbox
 from assent.sandbox.providers import Sandboxes
+from tests.fixtures.patience import HANGS
 from tests.sdk.sandbox.daytona_stand_in import KEY, DaytonaStandIn
 from tests.sdk.sandbox.jobs import context, routing
 
@@ -32,7 +33,7 @@ async def daytona() -> AsyncIterator[DaytonaStandIn]:
 
 
 def sandbox(daytona: DaytonaStandIn, **more: Any) -> DaytonaSandbox:
-    return DaytonaSandbox(**{"api_key": KEY, "api_url": f"{daytona.url}/api", "target": "eu", "patience": 5.0, **more})
+    return DaytonaSandbox(**{"api_key": KEY, "api_url": f"{daytona.url}/api", "target": "eu", "patience": HANGS, **more})
 
 
 async def run(provider: DaytonaSandbox, command: str, **options: Any) -> Report:
@@ -77,7 +78,7 @@ async def test_network_snapshot_directory_and_environment_are_passed_on(daytona:
 
 async def test_a_sandbox_that_starts_slowly_is_waited_for(daytona: DaytonaStandIn) -> None:
     daytona.polls = 2
-    report = await run(sandbox(daytona, patience=20.0), "echo there")
+    report = await run(sandbox(daytona), "echo there")
     assert report.stdout == "there\n"
 
 
@@ -133,7 +134,7 @@ async def test_an_error_of_the_toolbox_is_a_fault_and_the_sandbox_is_deleted(
 async def test_a_sandbox_that_never_starts_is_a_fault_and_deleted(daytona: DaytonaStandIn) -> None:
     daytona.polls = 10**6
     with pytest.raises(SandboxFault, match="timeout"):
-        await run(sandbox(daytona, patience=1.0), "true")
+        await run(sandbox(daytona, patience=3.0), "true")
     assert daytona.deleted == ["sb-0"]
 
 
@@ -157,7 +158,7 @@ async def test_cancelling_deletes_the_sandbox_and_stays_a_cancellation(daytona: 
     await daytona.arrival("logs")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, HANGS)
     assert daytona.deleted == ["sb-0"]
 
 
@@ -168,7 +169,7 @@ async def test_cancelling_while_the_sandbox_is_being_made_does_not_lose_it(dayto
     task.cancel()
     daytona.release()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, HANGS)
     assert (daytona.deleted, daytona.commands) == (["sb-0"], [])
 
 

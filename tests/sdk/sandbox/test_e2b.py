@@ -12,6 +12,7 @@ import pytest
 from assent.hooks.contract.sandbox import SandboxFault
 from assent.sandbox.e2b import E2BSandbox
 from assent.sandbox.providers import Sandboxes
+from tests.fixtures.patience import HANGS
 from tests.sdk.sandbox.e2b_stand_in import KEY, E2BStandIn
 from tests.sdk.sandbox.jobs import context, routing
 
@@ -32,7 +33,7 @@ async def e2b() -> AsyncIterator[E2BStandIn]:
 
 
 def sandbox(e2b: E2BStandIn, **more: Any) -> E2BSandbox:
-    access = {"api_key": KEY, "api_url": f"{e2b.url}/api", "sandbox_url": f"{e2b.url}/door", "patience": 5.0}
+    access = {"api_key": KEY, "api_url": f"{e2b.url}/api", "sandbox_url": f"{e2b.url}/door", "patience": HANGS}
     return E2BSandbox(**{**access, **more})
 
 
@@ -144,7 +145,7 @@ async def test_cancelling_kills_the_sandbox_and_stays_a_cancellation(e2b: E2BSta
     await e2b.arrival("start")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, HANGS)
     assert e2b.killed == ["isb0"]
 
 
@@ -155,7 +156,7 @@ async def test_cancelling_while_the_sandbox_is_being_made_does_not_lose_it(e2b: 
     task.cancel()
     e2b.release()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, HANGS)
     assert (e2b.killed, e2b.started) == (["isb0"], [])
 
 

@@ -20,6 +20,7 @@ from app.storage.engine.postgres import Postgres
 from app.storage.engine.transaction import Statement
 from app.storage.tables.tables import requests
 from tests.domain.samples import a_call
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import given_request, open_store
 
@@ -132,16 +133,16 @@ async def test_what_waits_for_the_database_is_bounded(store: Store, monkeypatch:
 
     def held(_: Tx) -> str:
         begun.set()
-        assert gate.wait(5)
+        assert gate.wait(HANGS)
         return "done"
 
     def unit(_: Tx) -> str:
         return "done"
 
     first = asyncio.ensure_future(store.write(held, org="acme"))
-    await asyncio.to_thread(begun.wait, 5)
+    await asyncio.to_thread(begun.wait, HANGS)
     others = [asyncio.ensure_future(store.write(unit, org="acme")) for _ in range(9)]
-    refused, waiting = await asyncio.wait_for(asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED), 5)
+    refused, waiting = await asyncio.wait_for(asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED), HANGS)
     gate.set()
     said: list[Any] = await asyncio.gather(first, *others, return_exceptions=True)
     assert waiting

@@ -11,6 +11,7 @@ from sqlalchemy import select
 from app.domain.errors import UnsealedError
 from app.storage.engine.transaction import Statement
 from app.storage.tables.hook_tables import switches
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import ORG, behind, look, open_store
 
@@ -29,7 +30,7 @@ async def test_a_neighbour_of_a_unit_that_met_a_text_that_is_none_sees_what_was_
 
     def busy(_: Tx) -> None:
         entered.set()
-        assert release.wait(5)
+        assert release.wait(HANGS)
 
     def spoilt(tx: Tx) -> list[str]:
         runs.append(1)
@@ -45,7 +46,7 @@ async def test_a_neighbour_of_a_unit_that_met_a_text_that_is_none_sees_what_was_
         with behind(sqlite_url) as stranger:
             stranger.executemany(PUT, [("a", b"audit"), ("b", b"\xff"), ("c", b"audit")])
         first = asyncio.ensure_future(store.read(busy, org=ORG))
-        assert await asyncio.to_thread(entered.wait, 5)
+        assert await asyncio.to_thread(entered.wait, HANGS)
         waiting = [asyncio.ensure_future(store.read(unit, org=ORG)) for unit in (spoilt, neighbour)]
         await asyncio.sleep(0)  # both have handed in their unit
         release.set()

@@ -28,7 +28,7 @@ from app.storage.statements.together import LostGuardError
 from app.storage.tables.hook_tables import sessions
 from app.usecases.writing.carry_out import carry_out
 from tests.domain.samples import a_request, vote
-from tests.fixtures.patience import eventually
+from tests.fixtures.patience import HANGS, eventually
 from tests.requirements import requirement
 from tests.storage.rig import (
     ORG,
@@ -76,17 +76,17 @@ class WatchedStore:
 
         def busy(_: Tx) -> None:
             entered.set()
-            assert release.wait(5)
+            assert release.wait(HANGS)
 
         first = asyncio.ensure_future(self.store.write(busy, org=ORG))
-        assert await asyncio.to_thread(entered.wait, 5)
+        assert await asyncio.to_thread(entered.wait, HANGS)
         del self.said[:], self.batches[:]
         known = [unit if isinstance(unit, About) else About("", unit) for unit in units]
         waiting = [asyncio.ensure_future(self.store.write(u.unit, org=u.org, about=u.request_id)) for u in known]
         await asyncio.sleep(0)  # each has handed in its unit
         release.set()
         await first
-        return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+        return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), HANGS)
 
     async def notes(self) -> list[str]:
         return await notes(self.store)
@@ -95,7 +95,7 @@ class WatchedStore:
         """Write down when it begins, commits and rolls back; it can be held before a commit."""
         word = statement.split(maxsplit=1)[0]
         if word == "COMMIT":
-            assert self.gate.wait(5)
+            assert self.gate.wait(HANGS)
         if word in {"BEGIN", "COMMIT", "ROLLBACK"}:
             self.said.append(word)
 
@@ -253,13 +253,13 @@ async def test_nobody_is_answered_before_the_commit(database_url: str) -> None:
             return "a"
 
         answer = asyncio.ensure_future(stage.store.write(unit, org=ORG))
-        assert await asyncio.to_thread(ran.wait, 5)
+        assert await asyncio.to_thread(ran.wait, HANGS)
         done, _ = await asyncio.wait({answer}, timeout=0.05)
         assert not done
         assert stage.batches == []
         assert await stage.notes() == []  # readers see nothing of it either
         stage.gate.set()
-        assert await asyncio.wait_for(answer, 5) == "a"
+        assert await asyncio.wait_for(answer, HANGS) == "a"
         assert await stage.notes() == ["a"]
 
 
@@ -297,7 +297,7 @@ async def test_a_caller_that_went_away_changes_nothing_for_the_others(database_u
         await asyncio.sleep(0)
         gone.cancel()
         stage.gate.set()
-        assert await asyncio.wait_for(stays, 5) == "stays"
+        assert await asyncio.wait_for(stays, HANGS) == "stays"
         assert sorted(await stage.notes()) == ["gone", "stays"]  # what was handed in stands
 
 
@@ -316,10 +316,10 @@ async def test_a_stopped_store_takes_nothing_more_but_finishes_what_it_has(datab
         stopping = asyncio.ensure_future(stage.store.stop())
         await asyncio.sleep(0)
         with pytest.raises(UnavailableError):
-            await asyncio.wait_for(stage.store.write(note("late"), org=ORG), 1)
+            await asyncio.wait_for(stage.store.write(note("late"), org=ORG), HANGS)
         stage.gate.set()
-        assert len(await asyncio.wait_for(asyncio.gather(*waiting), 5)) == 5
-        await asyncio.wait_for(stopping, 5)
+        assert len(await asyncio.wait_for(asyncio.gather(*waiting), HANGS)) == 5
+        await asyncio.wait_for(stopping, HANGS)
 
 
 async def test_requests_of_a_batch_are_read_together_and_a_second_unit_reads_anew(
@@ -379,7 +379,7 @@ async def test_a_database_that_is_away_is_tried_once_for_all_who_wait(database_u
     waiting = [asyncio.ensure_future(store.write(note("never"), org=ORG)) for _ in range(20)]
     await asyncio.sleep(0)
     store.start()
-    answers = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+    answers = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), HANGS)
     await store.stop()
     assert all(isinstance(answer, UnavailableError) for answer in answers)
     assert len(tries) == 1
@@ -467,7 +467,7 @@ async def test_what_a_batch_has_not_come_to_goes_before_whatever_came_later(
             return work
 
         await stage.together(About("", unit("a", then="late"), ORG), About("", unit("z"), "zebra"))
-        await asyncio.wait_for(asyncio.gather(*later), 5)
+        await asyncio.wait_for(asyncio.gather(*later), HANGS)
     assert ran == ["a", "z", "late"]
 
 
@@ -480,16 +480,16 @@ async def test_a_store_that_is_to_stop_ends_what_a_batch_has_not_come_to(
 
         def busy(_: Tx) -> None:
             entered.set()
-            assert release.wait(5)
+            assert release.wait(HANGS)
 
         waiting: list[asyncio.Future[Any]] = [asyncio.ensure_future(stage.store.write(busy, org=ORG))]
-        assert await asyncio.to_thread(entered.wait, 5)
+        assert await asyncio.to_thread(entered.wait, HANGS)
         waiting += [asyncio.ensure_future(stage.store.write(note(name), org=ORG)) for name in "abc"]
         await asyncio.sleep(0)
         stopped = asyncio.ensure_future(stage.store.stop())
         await asyncio.sleep(0)
         release.set()
-        await asyncio.wait_for(asyncio.gather(*waiting, stopped), 5)
+        await asyncio.wait_for(asyncio.gather(*waiting, stopped), HANGS)
         assert [each.result() for each in waiting[1:]] == ["a", "b", "c"]
 
 

@@ -51,7 +51,7 @@ async def test_another_replica_hears_of_a_commit_that_changed_something(postgres
     listener = Notifications(postgres_url, own=SENDER, heard=heard.put_nowait, missed=connected.set)
     listening = asyncio.ensure_future(listener.run())
     try:
-        await asyncio.wait_for(connected.wait(), 5)
+        await asyncio.wait_for(connected.wait(), HANGS)
         async with open_store(postgres_url, ManualClock()) as store:
             for index in range(3):
                 await given_request(store, f"req_{index}")  # opening wakes nobody: nobody can wait for it yet
@@ -60,7 +60,7 @@ async def test_another_replica_hears_of_a_commit_that_changed_something(postgres
                 org=ORG,
                 about="req_1",
             )
-        assert await asyncio.wait_for(heard.get(), 5) == [(ORG, "req_1")]
+        assert await asyncio.wait_for(heard.get(), HANGS) == [(ORG, "req_1")]
         assert heard.empty()
     finally:
         listening.cancel()
@@ -91,10 +91,10 @@ async def test_a_process_does_not_hear_what_it_has_told_itself(postgres_url: str
         listener = Notifications(postgres_url, own=ours.dialect.sender, heard=heard.put_nowait, missed=connected.set)
         listening = asyncio.ensure_future(listener.run())
         try:
-            await asyncio.wait_for(connected.wait(), 5)
+            await asyncio.wait_for(connected.wait(), HANGS)
             await ours.write(lambda tx: tx.changed("req_ours", None), org=ORG)
             await theirs.write(lambda tx: tx.changed("req_theirs", None), org=ORG)
-            told = [await asyncio.wait_for(heard.get(), 5) for _ in range(2)]
+            told = [await asyncio.wait_for(heard.get(), HANGS) for _ in range(2)]
             assert told == [[], [(ORG, "req_theirs")]]
         finally:
             listening.cancel()

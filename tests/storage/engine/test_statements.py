@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
 from contextlib import closing
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +19,7 @@ from app.storage.engine.transaction import Statement
 from app.storage.place.address import libpq_url
 from app.storage.requests import executions, requests
 from app.storage.tables.tables import deliveries
+from tests.storage.rig import behind, given_request, open_store
 
 if TYPE_CHECKING:
     from app.storage.statements.together import RowWrite
@@ -53,3 +56,23 @@ def test_what_is_written_by_its_name_is_found_by_its_name(postgres_url: str, wri
     at = next(node for node in plan.split("->") if index in node)
     assert re.search(r"Index Cond: \(.*\bid = ", at), plan  # or all of the index is read, and each row of it
     assert "ix_" not in plan, plan
+
+
+@pytest.mark.postgres
+async def test_requests_that_are_locked_together_are_looked_up_one_by_one(postgres_url: str) -> None:
+    """And all that there are are not walked through: by its figures that costs less, and goes on when they are many."""
+    names = [f"req_{sha256(bytes([number % 256, number // 256])).hexdigest()}" for number in range(600)]  # in no order
+    async with open_store(postgres_url) as store:
+        await asyncio.gather(*(given_request(store, name) for name in names))
+    with behind(postgres_url) as connection:
+        connection.execute("ANALYZE requests")
+    dialect = Postgres(libpq_url(postgres_url))
+    with closing(dialect.connect()) as connection:
+        dialect.prepare(connection, write=True)
+        for size in (2, 16, 128):
+            for statement, clocked in ((requests._LOCK_NAMED, False), (requests._GET_NAMED, True)):
+                text, bound = statement.bound(dialect, {"ids": names[:size]}, clocked=clocked)
+                explained = connection.execute(f"EXPLAIN {text}", bound)  # pyright: ignore[reportArgumentType, reportCallIssue] - our own SQL
+                plan = "\n".join(row[0] for row in explained.fetchall())
+                assert "pk_requests" in plan, plan
+                assert "ix_requests" not in plan, plan

@@ -12,6 +12,7 @@ import pytest
 from app.domain.identity.api_key import Scope
 from app.storage.engine.dialect import to_us
 from tests.fixtures.gateway import open_gateway
+from tests.fixtures.patience import HANGS
 from tests.fixtures.standing import (
     ALICE,
     BOB,
@@ -214,7 +215,7 @@ async def test_no_claim_slips_through_while_a_standing_approval_is_being_revoked
             done = await revoking.execute(UPDATE, (grant["id"],))
             assert done.rowcount == 1
             claim = asyncio.create_task(g.claim(request, who="executor"))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(HANGS):
                 await _until_it_waits(g, claim)
             await revoking.commit()
             said = await claim

@@ -25,6 +25,7 @@ from app.ports import (
 from app.storage.engine.dialect import to_us
 from channels import registry
 from tests.fixtures.memory_platform import APP, TENANT, MemoryChannel, memory_spec
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ async def test_every_call_has_an_end(monkeypatch: pytest.MonkeyPatch, call: str)
         await getattr(channel, call)(*words, **named)
     assert raised.value.ambiguous
     monkeypatch.setitem(BOUNDS, "close", 0.02)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS):
         await channel.close()
 
 

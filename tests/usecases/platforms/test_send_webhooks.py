@@ -239,7 +239,7 @@ async def test_who_died_behind_the_answer_sends_the_same_event_again(database_ur
         await at.say(Kind.CREATED)
         receiver.gate = asyncio.Event()
         sending = asyncio.gather(at.send())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANGS):
             while not receiver.got:  # noqa: ASYNC110 - the receiver has no event for it
                 await asyncio.sleep(0.01)
         sending.cancel()

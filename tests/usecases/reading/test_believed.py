@@ -10,7 +10,7 @@ import pytest
 
 from app.usecases.hooks.known_call import AgentRun
 from tests.fixtures.gateway import ManualClock
-from tests.fixtures.patience import eventually
+from tests.fixtures.patience import HANGS, eventually
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def is_read_by_one(ask: Callable[[], Awaitable[object]], reads: Reads, gat
     clock.advance(timedelta(seconds=0.55))
     first = asyncio.ensure_future(ask())
     await eventually(lambda: reads.begun == at_first + 1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS):
         await asyncio.gather(*(ask() for _ in range(20)))
     assert reads.begun == at_first + 1, "one of them reads"
     clock.advance(timedelta(seconds=0.05))

@@ -12,7 +12,7 @@ from app.domain.errors import WrongScopeError
 from app.domain.request.request import State, Status
 from app.usecases.reading.wait import Wait, Waiters
 from tests.domain.samples import a_request, settled
-from tests.fixtures.patience import eventually
+from tests.fixtures.patience import HANGS, eventually
 
 if TYPE_CHECKING:
     from app.domain.errors import AssentError
@@ -38,7 +38,7 @@ async def test_a_change_between_the_look_and_the_waiting_is_heard() -> None:
     waiters = Waiters(most=10)
     wait = Wait(store=cast("Store", Settling(waiters)), waiters=waiters)
     asked = wait(org="acme", request_id="req_1", agent=None, seconds=60, since=None)
-    assert (await asyncio.wait_for(asked, 5)).state is State.DENIED
+    assert (await asyncio.wait_for(asked, HANGS)).state is State.DENIED
     assert len(waiters) == 0
 
 
@@ -75,7 +75,7 @@ async def test_who_waits_is_handed_what_was_committed_here_and_reads_nothing_mor
     assert not held.done()
     denied = settled(Status.DENIED)
     waiters.wake({("acme", "req_1"): denied})
-    assert await asyncio.wait_for(held, 5) is denied
+    assert await asyncio.wait_for(held, HANGS) is denied
     assert store.reads == 2, "at first, and after what did not answer: another change may have come in between"
 
 
@@ -86,14 +86,14 @@ async def test_who_has_just_opened_it_reads_nothing_at_all() -> None:
     assert waiters.waited_for() == {("acme", "req_1"): 1}  # the poll knows which version was seen
     denied = settled(Status.DENIED)
     waiters.wake({("acme", "req_1"): denied})
-    assert await asyncio.wait_for(held, 5) is denied
+    assert await asyncio.wait_for(held, HANGS) is denied
     assert store.reads == 0
 
 
 async def test_who_has_just_opened_it_looks_if_it_changed_before_they_began_to_wait() -> None:
     store, waiters = Counting(settled(Status.DENIED)), Waiters(most=10)
     waiters.wake({("acme", "req_1"): settled(Status.DENIED)})  # nobody was there to hear it
-    assert (await asyncio.wait_for(_held(store, waiters, opened=1), 5)).state is State.DENIED
+    assert (await asyncio.wait_for(_held(store, waiters, opened=1), HANGS)).state is State.DENIED
     assert store.reads == 1
 
 
@@ -110,7 +110,7 @@ async def test_what_is_handed_on_is_refused_to_whom_it_may_not_be_shown() -> Non
     await eventually(waiters.waited_for)
     waiters.wake({("acme", "req_1"): replace(settled(Status.DENIED), enforced=True)})
     with pytest.raises(WrongScopeError):
-        await asyncio.wait_for(held, 5)
+        await asyncio.wait_for(held, HANGS)
     assert len(waiters) == 0
 
 
@@ -119,5 +119,5 @@ async def test_who_has_just_opened_it_looks_again_after_what_does_not_answer() -
     held = _held(store, waiters, opened=1)
     await eventually(waiters.waited_for)
     waiters.wake({("acme", "req_1"): a_request("req_1")})
-    assert (await asyncio.wait_for(held, 5)).state is State.DENIED
+    assert (await asyncio.wait_for(held, HANGS)).state is State.DENIED
     assert store.reads == 1

@@ -15,6 +15,7 @@ from app.domain.errors import UnavailableError
 from app.workers.notifications import Notifications
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
+from tests.fixtures.patience import HANGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +58,7 @@ async def test_an_outage_is_two_lines_of_a_loop_and_a_defect_one_each_time() -> 
     with capture_logs() as logs:
         supervisor.keep("away", away.loop)
         supervisor.keep("broken", broken.loop)
-        await asyncio.wait_for(asyncio.gather(away.at_work.wait(), broken.at_work.wait()), 5)
+        await asyncio.wait_for(asyncio.gather(away.at_work.wait(), broken.at_work.wait()), HANGS)
         await asyncio.sleep(0.15)
         await supervisor.stop()
     of_away = [each for each in logs if each["worker"] == "away"]
@@ -74,7 +75,7 @@ async def test_an_outage_is_two_lines_of_a_tick() -> None:
     timers.every(timedelta(milliseconds=10), "sweep", work.tick)
     with capture_logs() as logs:
         timers.start()
-        await asyncio.wait_for(work.at_work.wait(), 5)
+        await asyncio.wait_for(work.at_work.wait(), HANGS)
         await asyncio.sleep(0.03)
         timers.stop()
     assert told(logs) == ["tick.waits", "tick.resumed"]

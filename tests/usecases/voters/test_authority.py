@@ -14,6 +14,7 @@ import pytest
 
 from app.ports import AccountStatus, ChannelUnavailableError
 from tests.fixtures.gateway import open_gateway
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.requirements import requirement
 
@@ -368,10 +369,10 @@ async def test_whoever_is_taken_out_while_the_vote_waits_for_the_store_has_none(
 
     def busy(_: object) -> None:
         entered.set()
-        assert release.wait(5)
+        assert release.wait(HANGS)
 
     held = asyncio.ensure_future(gateway.container.store.write(busy, org="acme"))
-    assert await asyncio.to_thread(entered.wait, 5)
+    assert await asyncio.to_thread(entered.wait, HANGS)
     vote = asyncio.ensure_future(gateway.decide(request, who="alice@acme.example"))
     while gateway.container.store._writer.backlog == 0:  # noqa: ASYNC110 - what is awaited is another thread
         await asyncio.sleep(0)
