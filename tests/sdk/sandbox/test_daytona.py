@@ -33,7 +33,8 @@ async def daytona() -> AsyncIterator[DaytonaStandIn]:
 
 
 def sandbox(daytona: DaytonaStandIn, **more: Any) -> DaytonaSandbox:
-    return DaytonaSandbox(**{"api_key": KEY, "api_url": f"{daytona.url}/api", "target": "eu", "patience": HANGS, **more})
+    access = {"api_key": KEY, "api_url": f"{daytona.url}/api", "target": "eu", "patience": HANGS}
+    return DaytonaSandbox(**{**access, **more})
 
 
 async def run(provider: DaytonaSandbox, command: str, **options: Any) -> Report:
