@@ -49,11 +49,10 @@ _LOCK = Statement(
     .with_for_update()
 )
 _ONE = (requests.c.id == bindparam("request_id"), requests.c.org == bindparam("for_org"))
-_GET = Statement(AGGREGATE.where(*_ONE).order_by(decisions.c.decided_at, decisions.c.id))
-_GET_HELD = Statement(_HELD.where(*_ONE).order_by(decisions.c.decided_at, decisions.c.id))
-
-
 _IN_ORDER = (decisions.c.decided_at, decisions.c.id)
+_GET = Statement(AGGREGATE.where(*_ONE).order_by(*_IN_ORDER))
+_GET_HELD = Statement(_HELD.where(*_ONE).order_by(*_IN_ORDER))
+
 # PostgreSQL gets them as a table that the rows are joined to, one look-up for each. Of a list it believes that a walk
 # through a whole index that has the ids somewhere is cheaper, and goes on with that when there are many.
 _NAMED = (
@@ -71,12 +70,12 @@ _GET_NAMED = Statement(_HELD.where(requests.c.id == _NAMED.c.id).order_by(*_IN_O
 @cache
 def _get_listed(size: int) -> Statement:
     """The read of `size` requests; sizes are powers of two, so that there are few statements."""
-    return Statement(
-        _HELD.where(requests.c.id.in_([bindparam(f"id_{index}") for index in range(size)])).order_by(*_IN_ORDER)
-    )
+    listed = requests.c.id.in_([bindparam(f"id_{index}") for index in range(size)])
+    return Statement(_HELD.where(listed).order_by(*_IN_ORDER))
 
 
 def _get_many(tx: Tx, ids: Sequence[str]) -> tuple[Statement, dict[str, Any]]:
+    """Return the read of requests by their ids, and its parameters."""
     if tx.locks_rows:
         return _GET_NAMED, {"ids": list(ids)}
     size, wanted = _wanted(ids)
