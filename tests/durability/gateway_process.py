@@ -111,6 +111,13 @@ class Gateway:
         """Read a request, or wait for it to change."""
         return (await self.call("payer", "GET", f"/v1/requests/{request['id']}?wait={wait}")).json()
 
+    async def holds(self, many: int = 1) -> None:
+        """Wait until so many callers are held: only the gateway itself knows that their calls have come."""
+        held = f"assent_waiting_calls {many}.0"
+        async with asyncio.timeout(HANGS):
+            while held not in (await self.call("payer", "GET", "/metrics")).text:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.02)
+
     async def died(self) -> None:
         """Wait until the process has ended by SIGKILL, as its failpoint says."""
         code = await asyncio.wait_for(self.process.ended(), HANGS)

@@ -67,14 +67,6 @@ def claims(url: str) -> int:
     return int(look(url, "SELECT count(*) FROM executions")[0][0])
 
 
-async def held(gateway: Gateway, count: int = 1) -> None:
-    """Wait until the gateway holds so many: only it knows."""
-    wanted = f"assent_waiting_calls {count}.0"
-    async with asyncio.timeout(20):
-        while wanted not in (await gateway.call("payer", "GET", "/metrics")).text:  # noqa: ASYNC110 - as `until`
-            await asyncio.sleep(0.02)
-
-
 async def approves(gateway: Gateway, request: dict[str, Any]) -> None:
     """Approve; the answer may be lost, for the gateway may die of it."""
     with suppress(httpx2.HTTPError):
@@ -107,7 +99,7 @@ async def test_the_gateway_dies_around_the_opening(database_url: str, tmp_path: 
         async with made.gateway() as gateway:
             call = one_call(gateway)
             request = await opened(database_url)
-            await held(gateway)
+            await gateway.holds()
             await approves(gateway, request)
             assert (await call).json()["decision"] == "claimed"
             await goes_on(gateway, database_url, request["id"])
@@ -119,14 +111,14 @@ async def test_the_gateway_dies_while_it_holds_the_call(database_url: str, tmp_p
         async with made.gateway() as gateway:
             call = one_call(gateway)
             request = await opened(database_url)
-            await held(gateway)
+            await gateway.holds()
             gateway.process.kill()
             with pytest.raises(httpx2.HTTPError):
                 await call
         async with made.gateway() as gateway:
             assert (await gateway.read(request))["state"] == "pending"
             back = asyncio.ensure_future(comes_back(gateway, request["id"]))
-            await held(gateway)
+            await gateway.holds()
             await approves(gateway, request)
             assert (await back).json()["decision"] == "claimed"
             await goes_on(gateway, database_url, request["id"])
@@ -139,7 +131,7 @@ async def test_the_gateway_dies_behind_the_decision(database_url: str, tmp_path:
         async with made.gateway(f"{place}:kill") as gateway:
             call = one_call(gateway)
             request = await opened(database_url)
-            await held(gateway)
+            await gateway.holds()
             await approves(gateway, request)
             with pytest.raises(httpx2.HTTPError):
                 await call
@@ -157,12 +149,12 @@ async def test_the_caller_has_gone_when_the_decision_comes(sqlite_url: str, tmp_
     async with on(sqlite_url, tmp_path) as made, made.gateway() as gateway:
         call = one_call(gateway, body)
         request = await opened(sqlite_url)
-        await held(gateway)
+        await gateway.holds()
         call.cancel()  # its connection is closed
         with pytest.raises(asyncio.CancelledError):
             await call
         await approves(gateway, request)
-        await held(gateway, 0)  # it was seen that nobody is there
+        await gateway.holds(0)  # it was seen that nobody is there
         assert (claims(sqlite_url), (await gateway.read(request))["state"]) == (0, "approved")
         assert (await comes_back(gateway, request["id"])).json()["decision"] == "claimed"
 
@@ -175,13 +167,13 @@ async def test_a_proxy_gives_up_before_the_wait_is_over(sqlite_url: str, tmp_pat
         for tries in (1, 2):
             asking = asyncio.ensure_future(proxy.call(gateway, CALL))
             await until("it is opened", lambda: found(sqlite_url))
-            await held(gateway, tries)  # that nobody listens any more is only seen when it is decided
+            await gateway.holds(tries)  # that nobody listens any more is only seen when it is decided
             proxy.give_up()
             with pytest.raises(httpx2.HTTPError):
                 await asking
         [request] = found(sqlite_url)
         await approves(gateway, request)
-        await held(gateway, 0)
+        await gateway.holds(0)
         assert (claims(sqlite_url), found(sqlite_url)[0]["state"]) == (0, "approved")
         said = await one_call(gateway, {**CALL, "wait": 0})  # now shorter than the proxy's patience
         assert said.json()["decision"] == "claimed"
@@ -197,7 +189,7 @@ async def test_a_gateway_that_is_told_to_stop_answers_pending_and_another_goes_o
         async with made.gateway() as gateway:
             call = one_call(gateway)
             request = await opened(database_url)
-            await held(gateway)
+            await gateway.holds()
             os.kill(gateway.process.pid, signal.SIGTERM)
             said = await call
             assert (said.status_code, said.json()["decision"], said.json()["request"]["id"]) == (
@@ -207,7 +199,7 @@ async def test_a_gateway_that_is_told_to_stop_answers_pending_and_another_goes_o
             assert await asyncio.wait_for(gateway.process.ended(), 20) in {0, -signal.SIGTERM}
         async with made.gateway() as gateway:
             back = asyncio.ensure_future(comes_back(gateway, request["id"]))
-            await held(gateway)
+            await gateway.holds()
             await approves(gateway, request)
             assert (await back).json()["decision"] == "claimed"
             await goes_on(gateway, database_url, request["id"])
@@ -221,12 +213,12 @@ async def test_the_decision_falls_on_one_replica_and_the_call_comes_back_to_anot
         async with made.gateway() as gateway:
             call = one_call(gateway)
             request = await opened(postgres_url)
-            await held(gateway)
+            await gateway.holds()
             gateway.process.kill()
             with pytest.raises(httpx2.HTTPError):
                 await call
         back = asyncio.ensure_future(comes_back(other, request["id"]))
-        await held(other)
+        await other.holds()
         async with made.gateway() as third:
             await approves(third, request)
             assert (await back).json()["decision"] == "claimed"

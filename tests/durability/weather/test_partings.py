@@ -113,17 +113,11 @@ async def _stops(gateway: Gateway, waited_for: list[dict[str, Any]]) -> None:
     """Ask it to stop while callers wait at it: each is told to ask again, which is no denial."""
     held = [gateway.call("payer", "GET", f"/v1/requests/{request['id']}?wait=25") for request in waited_for]
     waiting = [asyncio.ensure_future(call) for call in held]
-    async with asyncio.timeout(20):
-        while not await _waits(gateway, len(waiting)):  # noqa: ASYNC110 - another process
-            await asyncio.sleep(0.05)
+    await gateway.holds(len(waiting))
     gateway.process.send_signal(signal.SIGTERM)
     for told in await asyncio.wait_for(asyncio.gather(*waiting), 20):
         assert told.status_code == 503 or told.json()["state"] == "pending", told.text
     assert await asyncio.wait_for(gateway.process.ended(), 30) in {0, -signal.SIGTERM}
-
-
-async def _waits(gateway: Gateway, many: int) -> bool:
-    return f"assent_waiting_calls {many}.0" in (await gateway.call("payer", "GET", "/metrics")).text
 
 
 @requirement("F-31", "S-20")

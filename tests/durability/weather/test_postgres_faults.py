@@ -358,8 +358,8 @@ async def test_what_is_decided_on_one_replica_wakes_a_waiter_on_another(postgres
         async with made.gateway() as one, made.gateway() as two:
             request = await one.ask("wire")
             waiting = asyncio.ensure_future(two.read(request, wait=30))
-            await until("it waits", lambda: look(postgres_url, _LISTENING) == [(2,)])
-            await two.read(request)
+            await until("both listen", lambda: look(postgres_url, _LISTENING) == [(2,)])
+            await two.holds()
             await one.decide("ann", request)
             assert (await asyncio.wait_for(waiting, 30))["state"] == "approved"
 
@@ -369,6 +369,7 @@ async def test_the_slow_poll_wakes_a_waiter_whose_notification_was_lost(postgres
     async with scene(postgres_url, tmp_path) as made, made.gateway() as one:
         request = await one.ask("wire")
         waiting = asyncio.ensure_future(one.read(request, wait=30))
+        await one.holds()
         await asyncio.sleep(0.5)  # two rounds of the poll have seen it pending
         async with replicas(postgres_url, tmp_path, most=1) as [silent]:
             silent.store.dialect.notify = lambda *_: None  # type: ignore[method-assign]
