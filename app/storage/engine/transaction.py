@@ -11,6 +11,7 @@ from msgspec import Struct
 from sqlalchemy import Table
 from sqlalchemy.sql import visitors
 
+from app.storage.statements.one_of import as_list, lists_in
 from app.storage.statements.together import Gathered, Row, compiled
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Statement:
 
     Core keeps the statements typed and the same for both databases; running them bare keeps its per-call cost
     (measured: 60 to 100 µs) off the hot path. Parameters are those of `bindparam`; values must be what the driver
-    takes: str, int, None.
+    takes: str, int, None, and lists of those where a statement says `one_of`.
     """
 
     def __init__(self, construct: ClauseElement, *, overlooked: Collection[RowWrite] = ()) -> None:
@@ -61,6 +62,10 @@ class Statement:
         """The columns of its rows."""
         return getattr(self._construct, "selected_columns", ())
 
+    @cached_property
+    def _lists(self) -> tuple[str, ...]:
+        return lists_in(self._construct)
+
     @cached_property  # worked out when it is run: most statements of a process never are
     def _columns(self) -> tuple[str, ...]:
         return tuple(column.key for column in self.selected)
@@ -78,6 +83,9 @@ class Statement:
             made = made.add_columns(*dialect.beside) if clocked else made
             known = self._compiled[dialect.name, clocked] = compiled(made, dialect.sa)
         text, constants = known
+        if self._lists:
+            lists: Any = {name: parameters[name] for name in self._lists}
+            parameters = {**parameters, **{name: as_list(dialect.name, each) for name, each in lists.items()}}
         return text, {**constants, **parameters} if constants else parameters
 
     def rows(self, found: Iterable[Sequence[Any]]) -> list[Row]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from sqlalchemy import Text, and_, bindparam, cast, delete, func, insert, literal_column, or_, select, update
@@ -23,14 +23,15 @@ from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.identity.sealed_rows import SealedRows, seal_of
 from app.storage.identity.vault import ValueKey, number_of
 from app.storage.payments.accounts import Marks, kept_as
+from app.storage.statements.one_of import one_of
 from app.storage.tables.payment_tables import payee_history, spends
 from app.storage.tables.tables import requests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from sqlalchemy.sql.elements import BindParameter, ColumnElement
+    from sqlalchemy.sql.elements import ColumnElement
 
     from app.domain.money.payment import Payment
     from app.domain.request.request import ConfirmationRequest
@@ -111,10 +112,9 @@ def lock_spending(tx: Tx) -> datetime:
 
 
 @cache
-def _sums(column: str, size: int, unasked_only: bool) -> Statement:  # noqa: FBT001 - a part of the cache's key
+def _sums(column: str, unasked_only: bool) -> Statement:  # noqa: FBT001 - a part of the cache's key
     whose: ColumnElement[str] = spends.c[column]
     low = spends.c.amount - spends.c.amount // _HALF * _HALF
-    named = whose.in_([bindparam(f"key_{index}") for index in range(size)])
     return Statement(
         select(
             whose.label("whose"),
@@ -125,7 +125,7 @@ def _sums(column: str, size: int, unasked_only: bool) -> Statement:  # noqa: FBT
             func.count().label("payments"),
         )
         .select_from(_SPENT)
-        .where(*_LATELY, named, *([_UNASKED] if unasked_only else []))
+        .where(*_LATELY, one_of(whose, "keys"), *([_UNASKED] if unasked_only else []))
         .group_by(whose, spends.c.tool, spends.c.currency)
     )
 
@@ -135,9 +135,12 @@ def list_spent(
 ) -> list[Spent]:
     """Sum up what counts after `since`, for each of `keys` in a column (``agent``, ``owner``, ``payee_key`` …)."""
     marks = Marks(tx, keys) if column == "account_key" else None
-    named = numbered("key", keys if marks is None else marks)
     rows = tx.all(
-        _sums(column, len(named), unasked_only), for_org=tx.org, since=to_us(since), instead_of=instead_of, **named
+        _sums(column, unasked_only),
+        for_org=tx.org,
+        since=to_us(since),
+        instead_of=instead_of,
+        keys=keys if marks is None else marks,
     )
     return [
         Spent(
@@ -151,35 +154,33 @@ def list_spent(
     ]
 
 
-@cache
-def _alike(payees: int, amounts: int) -> Statement:
-    return Statement(
-        select(
-            spends.c.id,
-            spends.c.payee_key,
-            spends.c.amount,
-            spends.c.currency,
-            spends.c.reference,
-            spends.c.at,
-            spends.c.request_id,
-            requests.c.state,
-        )
-        .select_from(_SPENT)
-        .where(
-            *_LATELY,
-            spends.c.payee_key.in_([bindparam(f"key_{index}") for index in range(payees)]),
-            spends.c.amount.in_([bindparam(f"amount_{index}") for index in range(amounts)]),
-        )
-        .order_by(spends.c.at.desc(), spends.c.id)
+_ALIKE = Statement(
+    select(
+        spends.c.id,
+        spends.c.payee_key,
+        spends.c.amount,
+        spends.c.currency,
+        spends.c.reference,
+        spends.c.at,
+        spends.c.request_id,
+        requests.c.state,
     )
+    .select_from(_SPENT)
+    .where(*_LATELY, one_of(spends.c.payee_key, "payee_keys"), one_of(spends.c.amount, "amounts"))
+    .order_by(spends.c.at.desc(), spends.c.id)
+)
 
 
 def list_alike(tx: Tx, payments: Sequence[Payment], *, since: datetime, instead_of: str) -> list[Earlier]:
     """Return what was paid after `since` to the payees of `payments` in any of their amounts, the newest first."""
-    payees = numbered("key", (payment.payee_key for payment in payments))
-    amounts = numbered("amount", (units_of(payment.amount) for payment in payments))
-    statement = _alike(len(payees), len(amounts))
-    rows = tx.all(statement, for_org=tx.org, since=to_us(since), instead_of=instead_of, **payees, **amounts)
+    rows = tx.all(
+        _ALIKE,
+        for_org=tx.org,
+        since=to_us(since),
+        instead_of=instead_of,
+        payee_keys={payment.payee_key for payment in payments},
+        amounts={units_of(payment.amount) for payment in payments},
+    )
     return [
         Earlier(
             payee_key=row["payee_key"],
@@ -208,18 +209,20 @@ _NEWEST = func.row_number().over(
 )
 
 
-@cache
-def _well_paid(size: int) -> tuple[Statement, Statement]:
-    """The newest payment of each account, and what is kept of those whose requests were removed."""
-    keys: list[BindParameter[Any]] = [bindparam(f"key_{index}") for index in range(size)]
-    found = (
-        select(spends, _NEWEST.label("place"))
-        .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
-        .where(spends.c.org == bindparam("for_org"), spends.c.payee_key.in_(keys), *WENT_WELL)
-        .subquery()
+_PAID = (
+    select(spends, _NEWEST.label("place"))
+    .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
+    .where(spends.c.org == bindparam("for_org"), one_of(spends.c.payee_key, "payee_keys"), *WENT_WELL)
+    .subquery()
+)
+_NEWEST_PAID = Statement(select(_PAID).where(_PAID.c.place == literal_column("1")))
+"""The newest payment of each account."""
+_KEPT = Statement(
+    select(payee_history).where(
+        payee_history.c.org == bindparam("for_org"), one_of(payee_history.c.payee_key, "payee_keys")
     )
-    kept = select(payee_history).where(payee_history.c.org == bindparam("for_org"), payee_history.c.payee_key.in_(keys))
-    return Statement(select(found).where(found.c.place == literal_column("1"))), Statement(kept)
+)
+"""What is kept of those whose requests were removed."""
 
 
 def list_paid(tx: Tx, payee_keys: Iterable[str], account_keys: Iterable[str] = ()) -> list[Paid]:
@@ -228,10 +231,11 @@ def list_paid(tx: Tx, payee_keys: Iterable[str], account_keys: Iterable[str] = (
     Of the accounts only `account_keys` are told; another one is told as something that is none of them. What is not as
     it was sealed vouches for nobody.
     """
-    named, marks, sealed = numbered("key", payee_keys), Marks(tx, account_keys), SealedRows(tx)
-    newest, kept = _well_paid(len(named))
-    found = [(row, row["at"]) for row in tx.all(newest, for_org=tx.org, **named) if sealed.hold(spends, row)]
-    found += [(row, row["paid_at"]) for row in tx.all(kept, for_org=tx.org, **named) if sealed.hold(payee_history, row)]
+    marks, sealed, named = Marks(tx, account_keys), SealedRows(tx), list(payee_keys)
+    newest = tx.all(_NEWEST_PAID, for_org=tx.org, payee_keys=named)
+    kept = tx.all(_KEPT, for_org=tx.org, payee_keys=named)
+    found = [(row, row["at"]) for row in newest if sealed.hold(spends, row)]
+    found += [(row, row["paid_at"]) for row in kept if sealed.hold(payee_history, row)]
     return [
         Paid(
             payee=row["payee"],
@@ -244,8 +248,7 @@ def list_paid(tx: Tx, payee_keys: Iterable[str], account_keys: Iterable[str] = (
     ]
 
 
-_MANY = 64
-_OF_REQUESTS = spends.c.request_id.in_([bindparam(f"id_{index}") for index in range(_MANY)])
+_OF_REQUESTS = one_of(spends.c.request_id, "ids")
 _VOUCHED = Statement(
     select(spends)
     .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
@@ -261,6 +264,7 @@ _PART = Statement(
     .where(spends.c.org == bindparam("for_org"), spends.c.id == bindparam("of_id"))
     .values(request_id=None, seal=bindparam("new_seal"))
 )
+_SPENT_OF = Statement(select(spends).where(spends.c.org == bindparam("for_org"), _OF_REQUESTS))
 _DROP_ALL = Statement(delete(spends).where(spends.c.org == bindparam("for_org"), _OF_REQUESTS))
 _HISTORY = (payee_history.c.org == bindparam("for_org"), *(payee_history.c[n] == bindparam(f"of_{n}") for n in _PAYEE))
 _KNOWN = Statement(select(payee_history).where(*_HISTORY))
@@ -268,12 +272,12 @@ _LATER = Statement(update(payee_history).where(*_HISTORY).values(paid_at=bindpar
 _FIRST = Statement(insert(payee_history))
 
 
-def retire_spends(tx: Tx, ids: Mapping[str, str]) -> None:
-    """Let go of what requests have spent, `_MANY` of them as `id_0` …, and keep whom they vouch for, and since when."""
+def retire_spends(tx: Tx, ids: Sequence[str]) -> None:
+    """Let go of what requests have spent, and keep whom they vouch for, and since when."""
     sealed = SealedRows(tx)
     newest = {  # in their order: the last one counts
         tuple(row[name] for name in _PAYEE): row["at"]
-        for row in tx.all(_VOUCHED, for_org=tx.org, **ids)
+        for row in tx.all(_VOUCHED, for_org=tx.org, ids=ids)
         if sealed.hold(spends, row)
     }
     for whom, at in newest.items():
@@ -284,11 +288,11 @@ def retire_spends(tx: Tx, ids: Mapping[str, str]) -> None:
             tx.write(_FIRST, **anew, seal=seal)
         elif known["paid_at"] < at or not sealed.hold(payee_history, known):
             tx.write(_LATER, for_org=tx.org, **one, at=at, new_seal=seal)
-    for row in tx.all(_PARTS, for_org=tx.org, **ids):
+    for row in tx.all(_PARTS, for_org=tx.org, ids=ids):
         if sealed.hold(spends, row):  # what was changed stays without its seal, and is named
             row["seal"] = seal_of(tx, spends, {**row, "request_id": None})
         tx.write(_PART, for_org=tx.org, of_id=row["id"], new_seal=row["seal"])
-    tx.write(_DROP_ALL, for_org=tx.org, **ids)
+    tx.write(_DROP_ALL, for_org=tx.org, ids=ids)
 
 
 def insert_spends(tx: Tx, rows: Sequence[dict[str, object]]) -> None:
@@ -329,16 +333,10 @@ def _place(spend_id: str) -> str:
 
 def list_spent_of(tx: Tx, ids: Sequence[str]) -> dict[str, list[Row]]:
     """Return what is counted of requests, as its rows say it."""
-    named, found = numbered("id", ids), dict[str, "list[Row]"]()
-    for row in tx.all(_spent_of(len(named)), for_org=tx.org, **named):
+    found: dict[str, list[Row]] = {}
+    for row in tx.all(_SPENT_OF, for_org=tx.org, ids=ids):
         found.setdefault(row["request_id"], []).append(row)
     return found
-
-
-@cache
-def _spent_of(size: int) -> Statement:
-    named = spends.c.request_id.in_([bindparam(f"id_{index}") for index in range(size)])
-    return Statement(select(spends).where(spends.c.org == bindparam("for_org"), named))
 
 
 def why_miscounted(request: ConfirmationRequest, rows: Iterable[Row]) -> str | None:
@@ -357,10 +355,3 @@ def why_miscounted(request: ConfirmationRequest, rows: Iterable[Row]) -> str | N
 def drop_spends(tx: Tx, request_id: str) -> None:
     """Take back what a request has reserved: it is about to reserve something else."""
     tx.write(_DROP, for_org=tx.org, of_id=request_id)
-
-
-def numbered(name: str, values: Iterable[object]) -> dict[str, object]:
-    """Number the values of a list, each once; sizes are powers of two, so that there are few statements."""
-    found = list(dict.fromkeys(values))
-    size = 2 ** (len(found) - 1).bit_length()
-    return {f"{name}_{index}": value for index, value in enumerate([*found, *[found[0]] * (size - len(found))])}

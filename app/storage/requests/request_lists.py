@@ -12,6 +12,7 @@ from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.requests.request_rows import list_readable
 from app.storage.requests.requests import list_rows_of
+from app.storage.statements.one_of import each_of
 from app.storage.tables.tables import executions, requests
 
 if TYPE_CHECKING:
@@ -43,15 +44,7 @@ def _page(filters: frozenset[str]) -> Statement:
     )
 
 
-MOST_VERSIONS = 500
-"""How many requests one `list_versions` can be asked about."""
-_VERSIONS = Statement(
-    select(requests.c.id, requests.c.version).where(
-        requests.c.org == bindparam("for_org"),
-        requests.c.id.in_([bindparam(f"id_{index}") for index in range(MOST_VERSIONS)]),
-    )
-)
-
+_VERSIONS = Statement(select(requests.c.id, requests.c.org, requests.c.version).where(each_of(requests.c.id, "ids")))
 _COUNTS = Statement(select(requests.c.state, func.count().label("rows")).group_by(requests.c.state))
 _OLDEST = Statement(select(func.min(requests.c.created_at).label("at")).where(requests.c.status == "pending"))
 
@@ -107,10 +100,8 @@ def list_requests(
 
 
 def list_versions(tx: Tx, ids: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the (id, version) of up to `MOST_VERSIONS` requests, in one query."""
-    padded = [*ids, *[""] * (MOST_VERSIONS - len(ids))]
-    rows = tx.all(_VERSIONS, for_org=tx.org, **{f"id_{index}": request_id for index, request_id in enumerate(padded)})
-    return [(row["id"], row["version"]) for row in rows]
+    """Return the (id, version) of requests."""
+    return [(row["id"], row["version"]) for row in tx.all(_VERSIONS, ids=ids) if row["org"] == tx.org]
 
 
 def list_ids(tx: Tx, *, behind: str, most: int) -> list[str]:

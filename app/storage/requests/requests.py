@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import ARRAY, Text, and_, bindparam, column, exists, func, literal, select
+from sqlalchemy import and_, bindparam, exists, func, literal, select
 
 from app.domain.call.tool_call import call_digest
 from app.domain.errors import UnsealedError
@@ -16,6 +15,7 @@ from app.storage.requests.decisions import drop_decision
 from app.storage.requests.known import Known, digest_of, find_known, forget, kept_of, moved_to, remember
 from app.storage.requests.request_rows import AGGREGATE, request_from_rows
 from app.storage.requests.sealing import read_sealed, seals_of
+from app.storage.statements.one_of import each_of
 from app.storage.statements.together import Rank, inserting, saving
 from app.storage.tables.columns import MISREAD
 from app.storage.tables.hook_tables import switches
@@ -53,42 +53,15 @@ _IN_ORDER = (decisions.c.decided_at, decisions.c.id)
 _GET = Statement(AGGREGATE.where(*_ONE).order_by(*_IN_ORDER))
 _GET_HELD = Statement(_HELD.where(*_ONE).order_by(*_IN_ORDER))
 
-# PostgreSQL gets them as a table that the rows are joined to, one look-up for each. Of a list it believes that a walk
-# through a whole index that has the ids somewhere is cheaper, and goes on with that when there are many.
-_NAMED = (
-    func.unnest(bindparam("ids", type_=ARRAY(Text))).table_valued(column("id", Text), name="named").render_derived()
+_LOCK_MANY = Statement(
+    select(requests.c.id).where(each_of(requests.c.id, "ids")).order_by(requests.c.id).with_for_update()
 )
-_LOCK_NAMED = Statement(
-    select(requests.c.id)
-    .join_from(_NAMED, requests, requests.c.id == _NAMED.c.id)
-    .order_by(requests.c.id)
-    .with_for_update(of=requests)
+_GET_MANY = Statement(_HELD.where(each_of(requests.c.id, "ids")).order_by(*_IN_ORDER))
+_DERIVED = Statement(
+    select(requests.c.id, requests.c.org, *(requests.c[name] for name in REQUEST.derived.names)).where(
+        each_of(requests.c.id, "ids")
+    )
 )
-_GET_NAMED = Statement(_HELD.where(requests.c.id == _NAMED.c.id).order_by(*_IN_ORDER))
-
-
-@cache
-def _get_listed(size: int) -> Statement:
-    """The read of `size` requests; sizes are powers of two, so that there are few statements."""
-    listed = requests.c.id.in_([bindparam(f"id_{index}") for index in range(size)])
-    return Statement(_HELD.where(listed).order_by(*_IN_ORDER))
-
-
-def _get_many(tx: Tx, ids: Sequence[str]) -> tuple[Statement, dict[str, Any]]:
-    """Return the read of requests by their ids, and its parameters."""
-    if tx.locks_rows:
-        return _GET_NAMED, {"ids": list(ids)}
-    size, wanted = _wanted(ids)
-    return _get_listed(size), wanted
-
-
-@cache
-def _derived(size: int) -> Statement:
-    named = requests.c.id.in_([bindparam(f"id_{index}") for index in range(size)])
-    derived = [requests.c[name] for name in REQUEST.derived.names]
-    return Statement(select(requests.c.id, *derived).where(requests.c.org == bindparam("for_org"), named))
-
-
 _ATTACHED = Statement(
     select(requests.c.id, requests.c.version, requests.c.call_id)
     .where(
@@ -185,9 +158,8 @@ def is_unread(tx: Tx, request: ConfirmationRequest) -> bool:
 
 def list_rows_of(tx: Tx, ids: Sequence[str]) -> dict[str, list[Row]]:
     """Read the rows of requests as they stand, by id: what `request_from_rows` makes a request of."""
-    get, wanted = _get_many(tx, ids)
     by_id: dict[str, list[Row]] = {}
-    for row in tx.all(get, **wanted):
+    for row in tx.all(_GET_MANY, ids=ids):
         if row["org"] == tx.org:
             by_id.setdefault(row["id"], []).append(row)
     return by_id
@@ -195,13 +167,7 @@ def list_rows_of(tx: Tx, ids: Sequence[str]) -> dict[str, list[Row]]:
 
 def list_derived(tx: Tx, ids: Sequence[str]) -> dict[str, Row]:
     """Return by what requests are listed, counted and found: written with a row, and not read back with it."""
-    size, wanted = _wanted(ids)
-    return {row.pop("id"): row for row in tx.all(_derived(size), for_org=tx.org, **wanted)}
-
-
-def _wanted(ids: Sequence[str]) -> tuple[int, dict[str, str]]:
-    size = 2 ** (len(ids) - 1).bit_length()
-    return size, {f"id_{index}": request_id for index, request_id in enumerate([*ids, *[""] * (size - len(ids))])}
+    return {row.pop("id"): row for row in tx.all(_DERIVED, ids=ids) if row.pop("org") == tx.org}
 
 
 def lock_request(tx: Tx, request_id: str) -> tuple[ConfirmationRequest, datetime] | None:
@@ -252,10 +218,9 @@ def _locked_rows(tx: Tx, request_id: str) -> tuple[list[Row], datetime]:
 
 def lock_many(tx: Tx, ids: Sequence[str]) -> tuple[dict[str, list[Row]], datetime]:
     """Lock requests in the order of their ids, *then* read the clock and their rows: one round trip for a batch."""
-    get, wanted = _get_many(tx, ids)
     if tx.locks_rows:
-        tx.write(_LOCK_NAMED, **wanted)
-    rows, now = tx.all_now(get, **wanted)
+        tx.write(_LOCK_MANY, ids=ids)
+    rows, now = tx.all_now(_GET_MANY, ids=ids)
     by_id: dict[str, list[Row]] = {}
     for row in rows:
         by_id.setdefault(row["id"], []).append(row)

@@ -18,6 +18,7 @@ from app.domain.rules.permits import BY_RULE
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.payments.spends import retire_spends
+from app.storage.statements.one_of import one_of
 from app.storage.tables.payment_tables import lifts, spends, standing_approvals
 from app.storage.tables.secret_tables import exhibits
 from app.storage.tables.tables import (
@@ -106,7 +107,6 @@ _SHOWN = and_(
     ~_CARRIES,
 )
 _HAS_SHOWN = exists().where(deliveries.c.request_id == requests.c.id, _SHOWN)
-_IDS: list[BindParameter[Any]] = [bindparam(f"id_{index}") for index in range(MOST)]
 _BEHIND = or_(
     requests.c.created_at > bindparam("behind_at"),
     and_(requests.c.created_at == bindparam("behind_at"), requests.c.id > bindparam("behind_id")),
@@ -119,23 +119,25 @@ def _page(*conditions: ColumnElement[bool]) -> Statement:
 
 
 def _still(*conditions: ColumnElement[bool]) -> Statement:
-    found = select(requests.c.id).where(*_OVER, *conditions, requests.c.id.in_(_IDS)).order_by(requests.c.id)
+    found = select(requests.c.id).where(*_OVER, *conditions, one_of(requests.c.id, "ids")).order_by(requests.c.id)
     return Statement(found.with_for_update(of=requests, skip_locked=True))
 
 
 _REQUESTS, _STILL_REQUESTS = _page(*_FREE), _still(*_FREE)
 _CARDS, _STILL_CARDS = _page(_HAS_SHOWN), _still(_HAS_SHOWN)
-_OF_THEM = select(deliveries.c.id).where(deliveries.c.org == bindparam("for_org"), deliveries.c.request_id.in_(_IDS))
+_OF_THEM = select(deliveries.c.id).where(
+    deliveries.c.org == bindparam("for_org"), one_of(deliveries.c.request_id, "ids")
+)
 
 
 def _of_requests(table: Table) -> Statement:
-    return Statement(delete(table).where(table.c.org == bindparam("for_org"), table.c.request_id.in_(_IDS)))
+    return Statement(delete(table).where(table.c.org == bindparam("for_org"), one_of(table.c.request_id, "ids")))
 
 
 _DROP_ERRANDS = Statement(delete(outbox).where(outbox.c.delivery_id.in_(_OF_THEM)))
 _DROP_CARDS = _of_requests(deliveries)
 _DROP_REST = tuple(_of_requests(table) for table in (lifts, idempotency_keys, exhibits, decisions, executions, grants))
-_DROP = Statement(delete(requests).where(requests.c.org == bindparam("for_org"), requests.c.id.in_(_IDS)))
+_DROP = Statement(delete(requests).where(requests.c.org == bindparam("for_org"), one_of(requests.c.id, "ids")))
 _DROP_SHOWN_ERRANDS = Statement(delete(outbox).where(outbox.c.delivery_id.in_(_OF_THEM.where(_SHOWN))))
 _DROP_SHOWN = Statement(
     delete(deliveries).where(deliveries.c.id.in_(_OF_THEM.where(_SHOWN)))  # those that carry others stay with them
@@ -187,35 +189,30 @@ def list_shown(tx: Tx, *, before: datetime, behind: Seen) -> list[Seen]:
 
 def remove_requests(tx: Tx, found: Sequence[Seen], *, before: datetime) -> Removed:
     """Remove those of a page of which all that is still so, with everything that hangs on them."""
-    rows = tx.all(_STILL_REQUESTS, for_org=tx.org, before=to_us(before), at=to_us(tx.now()), **_numbered(found))
+    named = [request_id for _, request_id in found]
+    rows = tx.all(_STILL_REQUESTS, for_org=tx.org, before=to_us(before), at=to_us(tx.now()), ids=named)
     ids = [row["id"] for row in rows]
     if not ids:
         return Removed()
-    these = _numbered([(0, each) for each in ids])
-    retire_spends(tx, these)
-    errands = tx.run(_DROP_ERRANDS, for_org=tx.org, **these)
-    cards = tx.run(_DROP_CARDS, for_org=tx.org, **these)
+    retire_spends(tx, ids)
+    errands = tx.run(_DROP_ERRANDS, for_org=tx.org, ids=ids)
+    cards = tx.run(_DROP_CARDS, for_org=tx.org, ids=ids)
     for statement in _DROP_REST:
-        tx.write(statement, for_org=tx.org, **these)
-    tx.write(_DROP, for_org=tx.org, **these)
+        tx.write(statement, for_org=tx.org, ids=ids)
+    tx.write(_DROP, for_org=tx.org, ids=ids)
     return Removed(requests=tuple(ids), deliveries=cards, outbox=errands)
 
 
 def remove_shown(tx: Tx, found: Sequence[Seen], *, before: datetime) -> Removed:
     """Remove the cards of a page of requests that nobody needs any more."""
-    rows = tx.all(_STILL_CARDS, for_org=tx.org, before=to_us(before), **_numbered(found))
-    if not rows:
+    named = [request_id for _, request_id in found]
+    ids = [row["id"] for row in tx.all(_STILL_CARDS, for_org=tx.org, before=to_us(before), ids=named)]
+    if not ids:
         return Removed()
-    these = _numbered([(0, row["id"]) for row in rows])
-    errands = tx.run(_DROP_SHOWN_ERRANDS, for_org=tx.org, **these)
-    return Removed(deliveries=tx.run(_DROP_SHOWN, for_org=tx.org, **these), outbox=errands)
+    errands = tx.run(_DROP_SHOWN_ERRANDS, for_org=tx.org, ids=ids)
+    return Removed(deliveries=tx.run(_DROP_SHOWN, for_org=tx.org, ids=ids), outbox=errands)
 
 
 def remove_errands(tx: Tx, *, before: datetime) -> Removed:
     """Remove errands that were begun before an instant and are done or given up, the oldest first."""
     return Removed(outbox=tx.run(_DROP_OLD_ERRANDS, for_org=tx.org, before=to_us(before)))
-
-
-def _numbered(found: Sequence[Seen]) -> dict[str, str]:
-    ids = [each for _, each in found]
-    return {f"id_{index}": each for index, each in enumerate([*ids, *[""] * (MOST - len(ids))])}

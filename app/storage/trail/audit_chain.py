@@ -22,6 +22,7 @@ from app.domain.trail.audit import AuditEvent, Kind, Record
 from app.domain.trail.chain import GENESIS, facts_text, link
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import EVERY_ORG, Link, Pending, Row, Statement, Tx
+from app.storage.statements.one_of import one_of
 from app.storage.statements.together import Rank, inserting, saving
 from app.storage.tables.columns import MISREAD, json_object
 from app.storage.tables.tables import audit_events, audit_heads
@@ -60,14 +61,9 @@ _OF_REQUEST = Statement(
 )
 
 
-_MANY = 64
-"""How many requests' events are read in one query."""
 _OF_REQUESTS = Statement(
     select(audit_events)
-    .where(
-        audit_events.c.org == bindparam("for_org"),
-        audit_events.c.request_id.in_([bindparam(f"id_{index}") for index in range(_MANY)]),
-    )
+    .where(audit_events.c.org == bindparam("for_org"), one_of(audit_events.c.request_id, "ids"))
     .order_by(_BY_SEQ)
 )
 
@@ -179,11 +175,8 @@ def _is_whole(row: Row) -> bool:
 def list_of_requests(tx: Tx, ids: Sequence[str]) -> dict[str, list[AuditEvent]]:
     """Return what the trail says of each of these requests, in order."""
     found: dict[str, list[AuditEvent]] = {request_id: [] for request_id in ids}
-    for start in range(0, len(ids), _MANY):
-        page = [*ids[start : start + _MANY], *[""] * _MANY][:_MANY]
-        named = {f"id_{index}": request_id for index, request_id in enumerate(page)}
-        for row in tx.all(_OF_REQUESTS, for_org=tx.org, **named):
-            found[row["request_id"]].append(_event_of(row))
+    for row in tx.all(_OF_REQUESTS, for_org=tx.org, ids=ids):
+        found[row["request_id"]].append(_event_of(row))
     return found
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.request.request import State
-from app.storage.requests.request_lists import MOST_VERSIONS, list_versions
+from app.storage.requests.request_lists import list_versions
 from app.storage.requests.requests import find_request
 from app.usecases.reading.shares import Shares
 
@@ -35,6 +35,10 @@ _COMES_BACK_WITHIN = 1.0
 
 _MOST_UNHEARD = 4_096
 """Changes that nobody waited for and that are remembered: it takes a caller some turns of the loop to begin to wait."""
+
+
+_POLLED_AT_ONCE = 500
+"""Requests whose versions one look at the store asks for."""
 
 
 class _Told(NamedTuple):
@@ -255,8 +259,8 @@ class Wait:
         for org, request_id in waited_for:
             by_org.setdefault(org, []).append(request_id)
         for org, ids in by_org.items():
-            for start in range(0, len(ids), MOST_VERSIONS):
-                part = ids[start : start + MOST_VERSIONS]
+            for start in range(0, len(ids), _POLLED_AT_ONCE):
+                part = ids[start : start + _POLLED_AT_ONCE]
                 found = await self._store.read(lambda tx, part=part: list_versions(tx, part), org=org, long=True)
                 changed = [(org, found_id) for found_id, version in found if waited_for[org, found_id] != version]
                 self._waiters.wake(dict.fromkeys(changed))

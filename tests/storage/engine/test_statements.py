@@ -17,7 +17,7 @@ from app.storage.engine.dialect import Sqlite
 from app.storage.engine.postgres import Postgres
 from app.storage.engine.transaction import Statement
 from app.storage.place.address import libpq_url
-from app.storage.requests import executions, requests
+from app.storage.requests import executions, request_lists, requests
 from app.storage.tables.tables import deliveries
 from tests.storage.rig import behind, given_request, open_store
 
@@ -59,7 +59,7 @@ def test_what_is_written_by_its_name_is_found_by_its_name(postgres_url: str, wri
 
 
 @pytest.mark.postgres
-async def test_requests_that_are_locked_together_are_looked_up_one_by_one(postgres_url: str) -> None:
+async def test_requests_that_are_named_together_are_looked_up_one_by_one(postgres_url: str) -> None:
     """And all that there are are not walked through: by its figures that costs less, and goes on when they are many."""
     names = [f"req_{sha256(bytes([number % 256, number // 256])).hexdigest()}" for number in range(600)]  # in no order
     async with open_store(postgres_url) as store:
@@ -70,9 +70,11 @@ async def test_requests_that_are_locked_together_are_looked_up_one_by_one(postgr
     with closing(dialect.connect()) as connection:
         dialect.prepare(connection, write=True)
         for size in (2, 16, 128):
-            for statement, clocked in ((requests._LOCK_NAMED, False), (requests._GET_NAMED, True)):
-                text, bound = statement.bound(dialect, {"ids": names[:size]}, clocked=clocked)
+            given = {"ids": names[:size]}
+            for statement in (requests._LOCK_MANY, requests._GET_MANY, requests._DERIVED, request_lists._VERSIONS):
+                text, bound = statement.bound(dialect, given, clocked=statement is requests._GET_MANY)
                 explained = connection.execute(f"EXPLAIN {text}", bound)  # pyright: ignore[reportArgumentType, reportCallIssue] - our own SQL
                 plan = "\n".join(row[0] for row in explained.fetchall())
                 assert "pk_requests" in plan, plan
                 assert "ix_requests" not in plan, plan
+                assert "Seq Scan on requests" not in plan, plan
