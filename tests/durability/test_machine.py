@@ -25,11 +25,11 @@ from app.domain.request.request import ExecutionStatus
 from app.policies.file.policy_book import PolicyBook
 from app.usecases.executing.claim import Caller
 from tests.domain.samples import FINANCE, OWNER, REQUESTER
-from tests.durability.invariants import faults
+from tests.durability.invariants import faults_seen
 from tests.durability.replicas import Replica, channel, write_policy
 from tests.fixtures.examples import examples
 from tests.requirements import requirement
-from tests.storage.rig import ORG, ManualClock, open_store
+from tests.storage.rig import ORG, ManualClock, behind, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,6 +114,8 @@ class Gateway(RuleBasedStateMachine):
         self.pressed = 0
         self._database = self.fresh()
         self.url = self._database.__enter__()
+        self._onlooker = behind(self.url)
+        self._looks = self._onlooker.__enter__()
         self._open()
 
     def _open(self) -> None:
@@ -216,11 +218,12 @@ class Gateway(RuleBasedStateMachine):
 
     @invariant()
     def the_invariants_hold(self) -> None:
-        assert faults(self.url) == []
+        assert faults_seen(self._looks, is_postgres=self.url.startswith("postgresql")) == []
 
     def teardown(self) -> None:
         self._run(self.stack.aclose())
         self.runner.close()
+        self._onlooker.__exit__(None, None, None)
         self._database.__exit__(None, None, None)
 
 
