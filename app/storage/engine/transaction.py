@@ -63,7 +63,8 @@ class Statement:
         return getattr(self._construct, "selected_columns", ())
 
     @cached_property
-    def _lists(self) -> tuple[str, ...]:
+    def lists(self) -> tuple[str, ...]:
+        """The parameters that hold many values."""
         return lists_in(self._construct)
 
     @cached_property  # worked out when it is run: most statements of a process never are
@@ -83,8 +84,8 @@ class Statement:
             made = made.add_columns(*dialect.beside) if clocked else made
             known = self._compiled[dialect.name, clocked] = compiled(made, dialect.sa)
         text, constants = known
-        if self._lists:
-            lists: Any = {name: parameters[name] for name in self._lists}
+        if self.lists:
+            lists: Any = {name: parameters[name] for name in self.lists}
             parameters = {**parameters, **{name: as_list(dialect.name, each) for name, each in lists.items()}}
         return text, {**constants, **parameters} if constants else parameters
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -10,8 +11,7 @@ from sqlalchemy import bindparam, func, select
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.payments.accounts import Marks
-from app.storage.payments.spends import WENT_WELL, amount_of
-from app.storage.statements.one_of import one_of
+from app.storage.payments.spends import WENT_WELL, amount_of, numbered
 from app.storage.tables.payment_tables import spends
 from app.storage.tables.tables import requests
 
@@ -45,15 +45,12 @@ class Before(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-_LATELY = (
-    select(spends.c.payee_key)
-    .select_from(_WELL)
-    .where(_OF_ORG, one_of(spends.c.account_key, "account_keys"), *WENT_WELL)
-    .order_by(spends.c.at.desc())
-    .limit(MOST_SHARING)
-    .subquery()
-)
-_SHARING = Statement(select(func.count(_LATELY.c.payee_key.distinct()).label("payees")))
+@cache
+def _sharing(size: int) -> Statement:
+    named = spends.c.account_key.in_([bindparam(f"account_{index}") for index in range(size)])
+    lately = select(spends.c.payee_key).select_from(_WELL).where(_OF_ORG, named, *WENT_WELL)
+    lately = lately.order_by(spends.c.at.desc()).limit(MOST_SHARING).subquery()
+    return Statement(select(func.count(lately.c.payee_key.distinct()).label("payees")))
 
 
 def list_before(tx: Tx, payee_key: str, name: str, *, account_key: str) -> list[Before]:
@@ -75,5 +72,6 @@ def list_before(tx: Tx, payee_key: str, name: str, *, account_key: str) -> list[
 
 def count_sharing(tx: Tx, account_key: str) -> int:
     """Return how many payees were paid into one account."""
-    row = tx.one(_SHARING, for_org=tx.org, account_keys=Marks(tx, [account_key]))
+    named = numbered("account", Marks(tx, [account_key]))
+    row = tx.one(_sharing(len(named)), for_org=tx.org, **named)
     return int(row["payees"]) if row else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, delete, insert, select, update
@@ -12,7 +13,7 @@ from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.identity.sealed_rows import SealedRows, seal_of
 from app.storage.payments.accounts import Marks, kept_as
-from app.storage.statements.one_of import one_of
+from app.storage.payments.spends import numbered
 from app.storage.tables.payment_tables import payees
 
 if TYPE_CHECKING:
@@ -35,11 +36,10 @@ _NEVER_BEFORE = datetime.max.replace(tzinfo=UTC)
 """When a payee was last taken out whose row nobody can rely on: whatever was paid before vouches no more."""
 
 
-_FIND = Statement(
-    select(payees)
-    .where(_OF_ORG, one_of(payees.c.payee_key, "payee_keys"))
-    .order_by(payees.c.set_at, payees.c.account_key)
-)
+@cache
+def _find(size: int) -> Statement:
+    named = payees.c.payee_key.in_([bindparam(f"key_{index}") for index in range(size)])
+    return Statement(select(payees).where(_OF_ORG, named).order_by(payees.c.set_at, payees.c.account_key))
 
 
 def list_payees(tx: Tx) -> list[Payee]:
@@ -54,9 +54,9 @@ def find_payees(tx: Tx, payee_keys: Iterable[str], account_keys: Iterable[str] =
     Of the accounts only `account_keys` are told; another one is told as something that is none of them. A row that is
     not as it was sealed is none that is known, and nothing that was paid before it vouches for its payee.
     """
-    marks, sealed = Marks(tx, account_keys), SealedRows(tx)
+    named, marks, sealed = numbered("key", payee_keys), Marks(tx, account_keys), SealedRows(tx)
     found: list[Payee] = []
-    for row in tx.all(_FIND, for_org=tx.org, payee_keys=payee_keys):
+    for row in tx.all(_find(len(named)), for_org=tx.org, **named):
         if sealed.hold(payees, row):
             found.append(_payee(row, marks))
         else:

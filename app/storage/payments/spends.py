@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from sqlalchemy import Text, and_, bindparam, cast, delete, func, insert, literal_column, or_, select, update
@@ -23,7 +23,7 @@ from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.identity.sealed_rows import SealedRows, seal_of
 from app.storage.identity.vault import ValueKey, number_of
 from app.storage.payments.accounts import Marks, kept_as
-from app.storage.statements.one_of import one_of
+from app.storage.statements.one_of import of_org, one_of
 from app.storage.tables.payment_tables import payee_history, spends
 from app.storage.tables.tables import requests
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from sqlalchemy.sql.elements import ColumnElement
+    from sqlalchemy.sql.elements import BindParameter, ColumnElement
 
     from app.domain.money.payment import Payment
     from app.domain.request.request import ConfirmationRequest
@@ -112,9 +112,10 @@ def lock_spending(tx: Tx) -> datetime:
 
 
 @cache
-def _sums(column: str, unasked_only: bool) -> Statement:  # noqa: FBT001 - a part of the cache's key
+def _sums(column: str, size: int, unasked_only: bool) -> Statement:  # noqa: FBT001 - a part of the cache's key
     whose: ColumnElement[str] = spends.c[column]
     low = spends.c.amount - spends.c.amount // _HALF * _HALF
+    named = whose.in_([bindparam(f"key_{index}") for index in range(size)])
     return Statement(
         select(
             whose.label("whose"),
@@ -125,7 +126,7 @@ def _sums(column: str, unasked_only: bool) -> Statement:  # noqa: FBT001 - a par
             func.count().label("payments"),
         )
         .select_from(_SPENT)
-        .where(*_LATELY, one_of(whose, "keys"), *([_UNASKED] if unasked_only else []))
+        .where(*_LATELY, named, *([_UNASKED] if unasked_only else []))
         .group_by(whose, spends.c.tool, spends.c.currency)
     )
 
@@ -135,12 +136,9 @@ def list_spent(
 ) -> list[Spent]:
     """Sum up what counts after `since`, for each of `keys` in a column (``agent``, ``owner``, ``payee_key`` …)."""
     marks = Marks(tx, keys) if column == "account_key" else None
+    named = numbered("key", keys if marks is None else marks)
     rows = tx.all(
-        _sums(column, unasked_only),
-        for_org=tx.org,
-        since=to_us(since),
-        instead_of=instead_of,
-        keys=keys if marks is None else marks,
+        _sums(column, len(named), unasked_only), for_org=tx.org, since=to_us(since), instead_of=instead_of, **named
     )
     return [
         Spent(
@@ -154,33 +152,35 @@ def list_spent(
     ]
 
 
-_ALIKE = Statement(
-    select(
-        spends.c.id,
-        spends.c.payee_key,
-        spends.c.amount,
-        spends.c.currency,
-        spends.c.reference,
-        spends.c.at,
-        spends.c.request_id,
-        requests.c.state,
+@cache
+def _alike(payees: int, amounts: int) -> Statement:
+    return Statement(
+        select(
+            spends.c.id,
+            spends.c.payee_key,
+            spends.c.amount,
+            spends.c.currency,
+            spends.c.reference,
+            spends.c.at,
+            spends.c.request_id,
+            requests.c.state,
+        )
+        .select_from(_SPENT)
+        .where(
+            *_LATELY,
+            spends.c.payee_key.in_([bindparam(f"key_{index}") for index in range(payees)]),
+            spends.c.amount.in_([bindparam(f"amount_{index}") for index in range(amounts)]),
+        )
+        .order_by(spends.c.at.desc(), spends.c.id)
     )
-    .select_from(_SPENT)
-    .where(*_LATELY, one_of(spends.c.payee_key, "payee_keys"), one_of(spends.c.amount, "amounts"))
-    .order_by(spends.c.at.desc(), spends.c.id)
-)
 
 
 def list_alike(tx: Tx, payments: Sequence[Payment], *, since: datetime, instead_of: str) -> list[Earlier]:
     """Return what was paid after `since` to the payees of `payments` in any of their amounts, the newest first."""
-    rows = tx.all(
-        _ALIKE,
-        for_org=tx.org,
-        since=to_us(since),
-        instead_of=instead_of,
-        payee_keys={payment.payee_key for payment in payments},
-        amounts={units_of(payment.amount) for payment in payments},
-    )
+    payees = numbered("key", (payment.payee_key for payment in payments))
+    amounts = numbered("amount", (units_of(payment.amount) for payment in payments))
+    statement = _alike(len(payees), len(amounts))
+    rows = tx.all(statement, for_org=tx.org, since=to_us(since), instead_of=instead_of, **payees, **amounts)
     return [
         Earlier(
             payee_key=row["payee_key"],
@@ -209,20 +209,18 @@ _NEWEST = func.row_number().over(
 )
 
 
-_PAID = (
-    select(spends, _NEWEST.label("place"))
-    .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
-    .where(spends.c.org == bindparam("for_org"), one_of(spends.c.payee_key, "payee_keys"), *WENT_WELL)
-    .subquery()
-)
-_NEWEST_PAID = Statement(select(_PAID).where(_PAID.c.place == literal_column("1")))
-"""The newest payment of each account."""
-_KEPT = Statement(
-    select(payee_history).where(
-        payee_history.c.org == bindparam("for_org"), one_of(payee_history.c.payee_key, "payee_keys")
+@cache
+def _well_paid(size: int) -> tuple[Statement, Statement]:
+    """The newest payment of each account, and what is kept of those whose requests were removed."""
+    keys: list[BindParameter[Any]] = [bindparam(f"key_{index}") for index in range(size)]
+    found = (
+        select(spends, _NEWEST.label("place"))
+        .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
+        .where(spends.c.org == bindparam("for_org"), spends.c.payee_key.in_(keys), *WENT_WELL)
+        .subquery()
     )
-)
-"""What is kept of those whose requests were removed."""
+    kept = select(payee_history).where(payee_history.c.org == bindparam("for_org"), payee_history.c.payee_key.in_(keys))
+    return Statement(select(found).where(found.c.place == literal_column("1"))), Statement(kept)
 
 
 def list_paid(tx: Tx, payee_keys: Iterable[str], account_keys: Iterable[str] = ()) -> list[Paid]:
@@ -231,11 +229,10 @@ def list_paid(tx: Tx, payee_keys: Iterable[str], account_keys: Iterable[str] = (
     Of the accounts only `account_keys` are told; another one is told as something that is none of them. What is not as
     it was sealed vouches for nobody.
     """
-    marks, sealed, named = Marks(tx, account_keys), SealedRows(tx), list(payee_keys)
-    newest = tx.all(_NEWEST_PAID, for_org=tx.org, payee_keys=named)
-    kept = tx.all(_KEPT, for_org=tx.org, payee_keys=named)
-    found = [(row, row["at"]) for row in newest if sealed.hold(spends, row)]
-    found += [(row, row["paid_at"]) for row in kept if sealed.hold(payee_history, row)]
+    named, marks, sealed = numbered("key", payee_keys), Marks(tx, account_keys), SealedRows(tx)
+    newest, kept = _well_paid(len(named))
+    found = [(row, row["at"]) for row in tx.all(newest, for_org=tx.org, **named) if sealed.hold(spends, row)]
+    found += [(row, row["paid_at"]) for row in tx.all(kept, for_org=tx.org, **named) if sealed.hold(payee_history, row)]
     return [
         Paid(
             payee=row["payee"],
@@ -248,24 +245,22 @@ def list_paid(tx: Tx, payee_keys: Iterable[str], account_keys: Iterable[str] = (
     ]
 
 
-_OF_REQUESTS = one_of(spends.c.request_id, "ids")
+_OF_REQUESTS = (of_org(spends.c.org), one_of(spends.c.request_id, "ids"))
 _VOUCHED = Statement(
     select(spends)
     .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
-    .where(spends.c.org == bindparam("for_org"), _OF_REQUESTS, *WENT_WELL)
+    .where(*_OF_REQUESTS, *WENT_WELL)
     .order_by(spends.c.at, spends.c.id)
 )
 # How much was spent under a permission is told as long as it is listed: such a row stays, without its request.
-_PARTS = Statement(
-    select(spends).where(spends.c.org == bindparam("for_org"), _OF_REQUESTS, spends.c.standing_id.is_not(None))
-)
+_PARTS = Statement(select(spends).where(*_OF_REQUESTS, spends.c.standing_id.is_not(None)))
 _PART = Statement(
     update(spends)
     .where(spends.c.org == bindparam("for_org"), spends.c.id == bindparam("of_id"))
     .values(request_id=None, seal=bindparam("new_seal"))
 )
-_SPENT_OF = Statement(select(spends).where(spends.c.org == bindparam("for_org"), _OF_REQUESTS))
-_DROP_ALL = Statement(delete(spends).where(spends.c.org == bindparam("for_org"), _OF_REQUESTS))
+_SPENT_OF = Statement(select(spends).where(*_OF_REQUESTS))
+_DROP_ALL = Statement(delete(spends).where(*_OF_REQUESTS))
 _HISTORY = (payee_history.c.org == bindparam("for_org"), *(payee_history.c[n] == bindparam(f"of_{n}") for n in _PAYEE))
 _KNOWN = Statement(select(payee_history).where(*_HISTORY))
 _LATER = Statement(update(payee_history).where(*_HISTORY).values(paid_at=bindparam("at"), seal=bindparam("new_seal")))
@@ -355,3 +350,10 @@ def why_miscounted(request: ConfirmationRequest, rows: Iterable[Row]) -> str | N
 def drop_spends(tx: Tx, request_id: str) -> None:
     """Take back what a request has reserved: it is about to reserve something else."""
     tx.write(_DROP, for_org=tx.org, of_id=request_id)
+
+
+def numbered(name: str, values: Iterable[object]) -> dict[str, object]:
+    """Number the values of a list, each once; sizes are powers of two, so that there are few statements."""
+    found = list(dict.fromkeys(values))
+    size = 2 ** (len(found) - 1).bit_length()
+    return {f"{name}_{index}": value for index, value in enumerate([*found, *[found[0]] * (size - len(found))])}

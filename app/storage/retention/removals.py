@@ -18,7 +18,7 @@ from app.domain.rules.permits import BY_RULE
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.payments.spends import retire_spends
-from app.storage.statements.one_of import one_of
+from app.storage.statements.one_of import of_org, one_of
 from app.storage.tables.payment_tables import lifts, spends, standing_approvals
 from app.storage.tables.secret_tables import exhibits
 from app.storage.tables.tables import (
@@ -59,7 +59,6 @@ def _words(values: Sequence[str] | frozenset[str]) -> list[ColumnElement[str]]:
 _AT: BindParameter[Any] = bindparam("before")
 _UNSETTLED = _words(["pending_elsewhere", ExecutionStatus.STARTED.value, ExecutionStatus.UNKNOWN.value])
 _OVER = (
-    requests.c.org == bindparam("for_org"),
     requests.c.created_at < _AT,
     requests.c.settled_at < _AT,
     requests.c.status != literal_column("'pending'"),
@@ -114,30 +113,30 @@ _BEHIND = or_(
 
 
 def _page(*conditions: ColumnElement[bool]) -> Statement:
-    found = select(requests.c.id, requests.c.created_at).where(*_OVER, *conditions, _BEHIND)
+    ours = requests.c.org == bindparam("for_org")
+    found = select(requests.c.id, requests.c.created_at).where(ours, *_OVER, *conditions, _BEHIND)
     return Statement(found.order_by(requests.c.created_at, requests.c.id).limit(literal_column(str(MOST))))
 
 
 def _still(*conditions: ColumnElement[bool]) -> Statement:
-    found = select(requests.c.id).where(*_OVER, *conditions, one_of(requests.c.id, "ids")).order_by(requests.c.id)
+    named = of_org(requests.c.org), one_of(requests.c.id, "ids")
+    found = select(requests.c.id).where(*named, *_OVER, *conditions).order_by(requests.c.id)
     return Statement(found.with_for_update(of=requests, skip_locked=True))
 
 
 _REQUESTS, _STILL_REQUESTS = _page(*_FREE), _still(*_FREE)
 _CARDS, _STILL_CARDS = _page(_HAS_SHOWN), _still(_HAS_SHOWN)
-_OF_THEM = select(deliveries.c.id).where(
-    deliveries.c.org == bindparam("for_org"), one_of(deliveries.c.request_id, "ids")
-)
+_OF_THEM = select(deliveries.c.id).where(of_org(deliveries.c.org), one_of(deliveries.c.request_id, "ids"))
 
 
 def _of_requests(table: Table) -> Statement:
-    return Statement(delete(table).where(table.c.org == bindparam("for_org"), one_of(table.c.request_id, "ids")))
+    return Statement(delete(table).where(of_org(table.c.org), one_of(table.c.request_id, "ids")))
 
 
 _DROP_ERRANDS = Statement(delete(outbox).where(outbox.c.delivery_id.in_(_OF_THEM)))
 _DROP_CARDS = _of_requests(deliveries)
 _DROP_REST = tuple(_of_requests(table) for table in (lifts, idempotency_keys, exhibits, decisions, executions, grants))
-_DROP = Statement(delete(requests).where(requests.c.org == bindparam("for_org"), one_of(requests.c.id, "ids")))
+_DROP = Statement(delete(requests).where(of_org(requests.c.org), one_of(requests.c.id, "ids")))
 _DROP_SHOWN_ERRANDS = Statement(delete(outbox).where(outbox.c.delivery_id.in_(_OF_THEM.where(_SHOWN))))
 _DROP_SHOWN = Statement(
     delete(deliveries).where(deliveries.c.id.in_(_OF_THEM.where(_SHOWN)))  # those that carry others stay with them

@@ -22,7 +22,7 @@ from app.domain.trail.audit import AuditEvent, Kind, Record
 from app.domain.trail.chain import GENESIS, facts_text, link
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import EVERY_ORG, Link, Pending, Row, Statement, Tx
-from app.storage.statements.one_of import one_of
+from app.storage.statements.one_of import of_org, one_of
 from app.storage.statements.together import Rank, inserting, saving
 from app.storage.tables.columns import MISREAD, json_object
 from app.storage.tables.tables import audit_events, audit_heads
@@ -62,9 +62,7 @@ _OF_REQUEST = Statement(
 
 
 _OF_REQUESTS = Statement(
-    select(audit_events)
-    .where(audit_events.c.org == bindparam("for_org"), one_of(audit_events.c.request_id, "ids"))
-    .order_by(_BY_SEQ)
+    select(audit_events).where(of_org(audit_events.c.org), one_of(audit_events.c.request_id, "ids")).order_by(_BY_SEQ)
 )
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import re
 import sqlite3
 from contextlib import closing
 from hashlib import sha256
+from pkgutil import walk_packages
 from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import bindparam, update
 
+import app.storage
 from app.clock import SystemClock
 from app.storage.engine.dialect import Sqlite
 from app.storage.engine.postgres import Postgres
@@ -78,3 +81,35 @@ async def test_requests_that_are_named_together_are_looked_up_one_by_one(postgre
                 assert "pk_requests" in plan, plan
                 assert "ix_requests" not in plan, plan
                 assert "Seq Scan on requests" not in plan, plan
+
+
+def _with_lists() -> list[tuple[str, Statement]]:
+    """Every statement of the storage that names its rows by a list."""
+    modules = (importlib.import_module(each.name) for each in walk_packages(app.storage.__path__, "app.storage."))
+    found = {
+        id(each): (f"{module.__name__}.{name}", each)
+        for module in modules
+        for name, kept in vars(module).items()
+        for each in (kept if isinstance(kept, tuple) else (kept,))
+        if isinstance(each, Statement) and each.lists
+    }
+    return list(found.values())
+
+
+_SMALL = {"json_each", "switches", "restores", "database_servers"}
+"""What may be walked through: the list itself, and tables that have a few rows."""
+
+
+async def test_sqlite_looks_up_what_is_named_by_a_list(sqlite_url: str) -> None:
+    """Without figures of its tables it believes that an org has ten rows: of more names it would walk through them."""
+    dialect, statements = Sqlite("unused", SystemClock()), _with_lists()
+    async with open_store(sqlite_url):
+        pass
+    assert len(statements) > 15, statements
+    with behind(sqlite_url) as connection:
+        for name, statement in statements:
+            text, bound = statement.bound(dialect, {each: [] for each in statement.lists})
+            given = {**dict.fromkeys(re.findall(r":(\w+)", text)), **bound}
+            plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", given).fetchall()]
+            walked = [step for step in plan if re.match(r"SCAN \w+|SEARCH \w+ .*\(org=", step)]
+            assert {step.split()[1] for step in walked} <= _SMALL, (name, plan)
