@@ -136,8 +136,9 @@ class Town:
 
     async def ends(self) -> None:
         """Let a last executor finish; then everything is settled as the ledger has it, or stands out as unknown."""
-        async with self.bank.executor():
-            await until("nothing is on its way", lambda: not {"approved", "executing"} & set(states(self.url).values()))
+        async with self.bank.executor() as process:
+            await self._dead_or_idle(process)
+            assert process.returncode is None, "the last executor died by itself"
             await until("what the ledger knows is known", self._agree, seconds=120)
         self.holds()
         listed = (await self.gateway.call("executor", "GET", "/v1/requests?limit=200")).json()["items"]
