@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import subprocess
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,12 +51,14 @@ class Server:
     def freeze(self) -> None:
         """Stop every process where it stands: no connection ends, and none is answered."""
         for process in self.processes():
-            process.suspend()
+            with suppress(psutil.NoSuchProcess):  # its connection was closed, and it ended meanwhile
+                process.suspend()
 
     def thaw(self) -> None:
         """Let them go on."""
         for process in self.processes():
-            process.resume()
+            with suppress(psutil.NoSuchProcess):  # it had ended before, and whoever thawed first took note of it
+                process.resume()
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
