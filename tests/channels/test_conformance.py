@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 class TestFeishu(ChannelConformance):
     def set_up(self) -> AbstractAsyncContextManager[Harness]:
-        return feishu_stage(call_seconds=1.0)
+        return feishu_stage()
 
 
 class TestSlack(ChannelConformance):
     def set_up(self) -> AbstractAsyncContextManager[Harness]:
-        return slack_stage(call_seconds=1.0)
+        return slack_stage()
 
 
 def test_every_platform_that_is_found_is_held_to_the_suite() -> None:

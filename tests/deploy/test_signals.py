@@ -169,7 +169,7 @@ async def cut_off(g: Gateway) -> None:
         settings = slack.configuration() | slack.rotate_tokens()
         del settings["bot_token"]
         slack.rotate_tokens()
-        channel = SlackChannel("pay-slack", SlackSettings.model_validate(settings), call_seconds=3)
+        channel = SlackChannel("pay-slack", SlackSettings.model_validate(settings), call_seconds=HANGS)
         g.container.renew_access.serve("acme", channel)
         with pytest.raises(ChannelRefusedError):
             await channel.announce(channel.chat_id, Notice(text="A word", mentions=(), key="word-1"))

@@ -20,6 +20,7 @@ from channels.feishu.settings import FeishuSettings
 from channels.feishu.simulator.server import serve
 from channels.feishu.simulator.simulator import CannotPressError, Fault, FeishuSimulator
 from tests.fixtures.made_once import import_feishu_sdk
+from tests.fixtures.patience import HANGS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -174,7 +175,7 @@ def _call(delivery: Delivery) -> InboundCall:
 
 
 @asynccontextmanager
-async def feishu_stage(*, call_seconds: float = 2.0, receive: str = "webhook") -> AsyncIterator[FeishuStage]:
+async def feishu_stage(*, call_seconds: float = HANGS, receive: str = "webhook") -> AsyncIterator[FeishuStage]:
     """Set the stage: the stand-in, the endpoint, and the channel between them."""
     clock = StillClock()
     await asyncio.to_thread(import_feishu_sdk)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def stage() -> AsyncIterator[FeishuStage]:
-    async with feishu_stage(call_seconds=0.5) as stage:
+    async with feishu_stage() as stage:
         yield stage
 
 

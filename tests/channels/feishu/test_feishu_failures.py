@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def stage() -> AsyncIterator[FeishuStage]:
-    async with feishu_stage(call_seconds=0.5) as stage:
+    async with feishu_stage() as stage:
         yield stage
 
 
@@ -56,11 +56,12 @@ async def test_a_passing_failure_says_when_and_whether_it_may_have_worked(
     assert stage.messages() == 1
 
 
-async def test_a_platform_that_says_nothing_is_given_up_on(stage: FeishuStage) -> None:
-    await stage.channel.warm_up()
-    stage.simulator.fail_next("send", Fault.HANG)
-    with pytest.raises(ChannelUnavailableError) as caught:
-        await post(stage)
+async def test_a_platform_that_says_nothing_is_given_up_on() -> None:
+    async with feishu_stage(call_seconds=2) as stage:
+        await stage.channel.warm_up()
+        stage.simulator.fail_next("send", Fault.HANG)
+        with pytest.raises(ChannelUnavailableError) as caught:
+            await post(stage)
     assert caught.value.ambiguous
 
 

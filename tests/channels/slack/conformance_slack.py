@@ -27,6 +27,7 @@ from channels.slack import SPEC
 from channels.slack.channel import SlackChannel
 from channels.slack.settings import SlackSettings
 from channels.slack.simulator.simulator import CannotPressError, Delivery, Fault, SlackSimulator
+from tests.fixtures.patience import HANGS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -255,7 +256,7 @@ def _texts(branch: object) -> list[str]:
 
 
 @asynccontextmanager
-async def slack_stage(*, call_seconds: float = 2.0) -> AsyncIterator[SlackStage]:
+async def slack_stage(*, call_seconds: float = HANGS) -> AsyncIterator[SlackStage]:
     """Set the stage: the stand-in, the endpoint, and the channel between them."""
     clock = StillClock()
     async with SlackSimulator(clock=clock) as simulator:

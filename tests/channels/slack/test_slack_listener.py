@@ -25,6 +25,7 @@ from channels.slack.listener import SocketListener
 from channels.slack.settings import SlackSettings
 from channels.slack.simulator.simulator import Fault, SlackSimulator
 from tests.channels.slack.conformance_slack import ALICE, CARD, REASON, SETTLED
+from tests.fixtures.patience import HANGS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -70,7 +71,7 @@ async def line() -> AsyncIterator[Line]:
     async with SlackSimulator(clock=StillClock()) as slack, asyncio.TaskGroup() as tasks:
         slack.add_person(ALICE, name="alice", email="alice@example.com")
         channel = ListeningSlackChannel(
-            "pay-slack", SlackSettings.model_validate(slack.configuration(receive="socket")), call_seconds=2
+            "pay-slack", SlackSettings.model_validate(slack.configuration(receive="socket")), call_seconds=HANGS
         )
         ready = Line(slack, channel)
         listening = tasks.create_task(channel.listen(ready.receive))

@@ -70,7 +70,7 @@ async def replica(
     seals, supervisor = Seals(secrets), Supervisor()
     async with open_store(url, clock, seals=seals) as store:
         access = RenewAccess(store=store, seals=seals, clock=clock, ids=RandomIds(), later=supervisor.later)
-        channel = SlackChannel("pay-slack", SlackSettings.model_validate(settings), call_seconds=3)
+        channel = SlackChannel("pay-slack", SlackSettings.model_validate(settings), call_seconds=HANGS)
         access.serve(org, channel)
         yield Replica(store, access, channel)
         await access.finish()
