@@ -85,7 +85,12 @@ class Copy:
         done = subprocess.Popen(
             [sys.executable, "-m", "pytest", *options, "-m", marks, f"--junitxml={told}", *more, *tests],
             cwd=self.place,
-            env={**os.environ, "PYTHONPATH": f"{self.place}:{self.place / 'sdk'}", "PYTHONDONTWRITEBYTECODE": ""},
+            env={
+                **os.environ,
+                "PYTHONPATH": f"{self.place}:{self.place / 'sdk'}",
+                "PYTHONDONTWRITEBYTECODE": "",
+                "TESTS_HANG_AFTER": "20",
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
