@@ -8,13 +8,12 @@ single use (I3), deadline (I4), authority (I5), quorum (I6), shown (I7), audit b
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
-
-import sqlalchemy as sa
 
 from app.domain.call.tool_call import ToolCall, binding_digest
 from app.domain.identity.seals import Seals
@@ -64,12 +63,12 @@ class Snapshot:
 def snapshot(url: str, *, entitled: frozenset[str] = FINANCE) -> Snapshot:
     """Read everything in one transaction."""
     with behind(url) as connection:
-        return _snapshot(connection, entitled, is_postgres=_is_postgres(url))
+        return _snapshot(connection, entitled)
 
 
-def _snapshot(connection: Any, entitled: frozenset[str], *, is_postgres: bool) -> Snapshot:
+def _snapshot(connection: Any, entitled: frozenset[str]) -> Snapshot:
     rows: dict[str, list[Row]] = {}
-    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ" if is_postgres else "BEGIN")
+    connection.execute("BEGIN" if _is_file(connection) else "BEGIN ISOLATION LEVEL REPEATABLE READ")
     for table in _TABLES:
         cursor = connection.execute(f"SELECT * FROM {table}")
         names = [column[0] for column in cursor.description]
@@ -97,13 +96,13 @@ def _decrypt(rows: dict[str, list[Row]], connection: Any) -> None:
 def faults(url: str, *, entitled: frozenset[str] = FINANCE) -> list[str]:
     """Say all that is wrong in a database; an empty list is what every test wants."""
     with behind(url) as connection:
-        return faults_seen(connection, entitled=entitled, is_postgres=_is_postgres(url))
+        return faults_seen(connection, entitled=entitled)
 
 
-def faults_seen(connection: Any, *, is_postgres: bool, entitled: frozenset[str] = FINANCE) -> list[str]:
+def faults_seen(connection: Any, *, entitled: frozenset[str] = FINANCE) -> list[str]:
     """The same over a connection that stays: to open one costs PostgreSQL more than to look."""
-    seen = _snapshot(connection, entitled, is_postgres=is_postgres)
-    found = [*_chain(seen), *_isolation(seen), *([] if is_postgres else _file(connection))]
+    seen = _snapshot(connection, entitled)
+    found = [*_chain(seen), *_isolation(seen), *(_file(connection) if _is_file(connection) else ())]
     for request in seen.rows["requests"]:
         events = seen.of("audit_events", request["id"])
         for check in (_terminal, _bijection, _authority, _quorum, _mediation):
@@ -300,5 +299,5 @@ def _file(connection: Any) -> Iterator[str]:
         yield f"foreign_key_check: {row}"
 
 
-def _is_postgres(url: str) -> bool:
-    return sa.make_url(url).get_backend_name() == "postgresql"
+def _is_file(connection: Any) -> bool:
+    return isinstance(connection, sqlite3.Connection)

@@ -218,7 +218,7 @@ class Gateway(RuleBasedStateMachine):
 
     @invariant()
     def the_invariants_hold(self) -> None:
-        assert faults_seen(self._looks, is_postgres=self.url.startswith("postgresql")) == []
+        assert faults_seen(self._looks) == []
 
     def teardown(self) -> None:
         self._run(self.stack.aclose())

@@ -43,7 +43,7 @@ class Statement:
 
     Core keeps the statements typed and the same for both databases; running them bare keeps its per-call cost
     (measured: 60 to 100 µs) off the hot path. Parameters are those of `bindparam`; values must be what the driver
-    takes: str, int, None, and lists of those where a statement says `one_of`.
+    takes: str, int, None, and lists of those where a statement says `one_of` or `each_of`.
     """
 
     def __init__(self, construct: ClauseElement, *, overlooked: Collection[RowWrite] = ()) -> None:
@@ -85,8 +85,7 @@ class Statement:
             known = self._compiled[dialect.name, clocked] = compiled(made, dialect.sa)
         text, constants = known
         if self.lists:
-            lists: Any = {name: parameters[name] for name in self.lists}
-            parameters = {**parameters, **{name: as_list(dialect.name, each) for name, each in lists.items()}}
+            parameters = {**parameters, **{name: as_list(dialect.name, parameters[name]) for name in self.lists}}
         return text, {**constants, **parameters} if constants else parameters
 
     def rows(self, found: Iterable[Sequence[Any]]) -> list[Row]:

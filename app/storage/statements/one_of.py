@@ -15,23 +15,43 @@ from sqlalchemy.sql import visitors
 from sqlalchemy.sql.functions import FunctionElement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from sqlalchemy import ColumnElement
     from sqlalchemy.sql.compiler import SQLCompiler
     from sqlalchemy.sql.elements import ClauseElement
 
 
-class _OneOf(FunctionElement[bool]):
-    inherit_cache = True  # (no type is said: of a Boolean SQLAlchemy asks SQLite whether it is 1, which finds no index)
+class _Condition(FunctionElement[bool]):
+    """A condition on a column and a parameter, in the words of each database.
 
+    (No type is said: of a Boolean SQLAlchemy asks SQLite whether it is 1, and for that no index is taken.)
+    """
 
-class _EachOf(_OneOf):
     inherit_cache = True
+    sqlite = "{column} IN (SELECT value FROM json_each({given}))"
+    postgresql: str
 
 
-class _OfOrg(FunctionElement[bool]):
+class _OneOf(_Condition):
     inherit_cache = True
+    postgresql = "{column} = ANY ({given})"
+
+
+class _EachOf(_Condition):
+    inherit_cache = True
+    postgresql = "{column} IN (SELECT unnest({given}))"
+
+
+class _OfOrg(_Condition):
+    inherit_cache = True
+    sqlite = "+{column} = {given}"
+    postgresql = "{column} = {given}"
+
+
+@compiles(_Condition)
+def _said(element: _Condition, compiler: SQLCompiler, **how: Any) -> str:
+    column, given = (compiler.process(each, **how) for each in element.clauses)
+    words: str = getattr(element, compiler.dialect.name)
+    return words.format(column=column, given=given)
 
 
 def one_of(column: ColumnElement[Any], values: str) -> ColumnElement[bool]:
@@ -60,39 +80,8 @@ def of_org(column: ColumnElement[str]) -> ColumnElement[bool]:
     return _OfOrg(column, bindparam("for_org", type_=column.type))
 
 
-@compiles(_OfOrg, "sqlite")
-def _of_org_by_no_index(element: _OfOrg, compiler: SQLCompiler, **how: Any) -> str:
-    column, org = (compiler.process(each, **how) for each in element.clauses)
-    return f"+{column} = {org}"
-
-
-@compiles(_OfOrg, "postgresql")
-def _of_org(element: _OfOrg, compiler: SQLCompiler, **how: Any) -> str:
-    column, org = (compiler.process(each, **how) for each in element.clauses)
-    return f"{column} = {org}"
-
-
-@compiles(_OneOf, "sqlite")
-@compiles(_EachOf, "sqlite")
-def _in_json(element: _OneOf, compiler: SQLCompiler, **how: Any) -> str:
-    column, values = (compiler.process(each, **how) for each in element.clauses)
-    return f"{column} IN (SELECT value FROM json_each({values}))"  # noqa: S608 - of our own words
-
-
-@compiles(_OneOf, "postgresql")
-def _any_of_array(element: _OneOf, compiler: SQLCompiler, **how: Any) -> str:
-    column, values = (compiler.process(each, **how) for each in element.clauses)
-    return f"{column} = ANY ({values})"
-
-
-@compiles(_EachOf, "postgresql")
-def _in_array(element: _OneOf, compiler: SQLCompiler, **how: Any) -> str:
-    column, values = (compiler.process(each, **how) for each in element.clauses)
-    return f"{column} IN (SELECT unnest({values}))"
-
-
-def as_list(dialect: str, values: Iterable[str | int]) -> object:
-    """Return values as a database takes them."""
+def as_list(dialect: str, values: Any) -> object:
+    """Return an iterable of str or int as a database takes it."""
     return list(values) if dialect == "postgresql" else fast_json.encode(list(values)).decode()
 
 
