@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from app.api.wire.bodies import MOST_BYTES, MOST_BYTES_OF_A_MOMENT
 from app.domain.request.host_event import MOST_SENT
 from app.settings import Settings
 from tests.deploy.programs import needs, place_of
+from tests.durability.gateway_process import free_port
 from tests.fixtures import forked
 from tests.fixtures.gateway import SECRET
 from tests.places import ROOT
@@ -38,11 +38,6 @@ CALLER, INGRESS_SAYS = "127.0.0.7", "203.0.113.9"
 
 HANGS = 120.0
 """Seconds after which something hangs; how fast it is, a busy machine does not tell."""
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 class Behind:

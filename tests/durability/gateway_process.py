@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import signal
 import socket
 from contextlib import asynccontextmanager, suppress
@@ -267,11 +268,17 @@ async def _feishu(made: Scene, *, on: bool) -> AsyncIterator[None]:
         yield
 
 
+_PORTS = range(20_000, 32_000)
+"""Below those that the system hands out itself: to each server that takes any, and to each call that somebody makes."""
+
+
 def free_port() -> int:
-    """Return a port of the loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that nobody listens on, nor is given in the moment before our process takes it."""
+    while True:
+        port = secrets.choice(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 async def until(what: str, true: Any, *, seconds: float = 30.0) -> None:
