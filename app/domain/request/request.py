@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from app.domain.call.tool_call import attach_key
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
 from app.domain.request.quorum import barred_from_all
@@ -260,6 +261,16 @@ class ConfirmationRequest(Struct, frozen=True, kw_only=True):
         """Whether the same call of the same session stands on this request instead of asking again."""
         state = self.state
         return state is State.PENDING or state is State.APPROVED
+
+    @property
+    def attach_key(self) -> str | None:
+        """By what the same call of the same session finds this request, while it may stand on it."""
+        return attach_key(self.call, self.call_digest) if self.attachable and not self.alone else None
+
+    @property
+    def timer_at(self) -> datetime | None:
+        """When the next of what is still to happen while it waits is due."""
+        return self.timers[0].at if self.timers else None
 
     @property
     def barred(self) -> frozenset[str]:

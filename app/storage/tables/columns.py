@@ -85,7 +85,7 @@ def word(values: type[StrEnum]) -> Kept:
 
 
 def listed(encode: Callable[[Any], object], decode: Callable[[Any], Any], *, few: bool = False) -> Kept:
-    """Keep a tuple as a JSON list. `few`: there are few different ones, and what was read is remembered."""
+    """Keep a tuple as a JSON list. `few`: there are few different ones, and both ways are remembered."""
 
     def write(values: Sequence[Any]) -> str:
         return _json_text([encode(value) for value in values]) if values else "[]"
@@ -93,7 +93,9 @@ def listed(encode: Callable[[Any], object], decode: Callable[[Any], Any], *, few
     def read(text: str) -> tuple[Any, ...]:
         return tuple([decode(value) for value in json.loads(text)]) if text != "[]" else ()
 
-    return Kept(sa.Text, write, lru_cache(maxsize=1024)(read) if few else read)
+    if few:
+        return Kept(sa.Text, lru_cache(maxsize=1024)(write), lru_cache(maxsize=1024)(read))
+    return Kept(sa.Text, write, read)
 
 
 def documents(kind: type[Struct], /, **how: Kept) -> Kept:
@@ -128,7 +130,7 @@ class Column:
     kept: Kept
     _: KW_ONLY
     of: str | None = None  # the field, or "part.field"; where it is not said, it is named like the column
-    derived: Callable[[Any], object] | None = None  # kept for queries: worked out when written, and not read back
+    derived: bool = False  # kept for queries: worked out by the value when it is written, and not read back
     given: bool = False  # not of the value: whoever writes it says it, as the org
     key: bool = False  # names the row: written once
     often: bool = False  # written with every change: what changes alone, nearly always
@@ -254,10 +256,9 @@ def _writer(columns: Sequence[Column], depth: int = 0) -> Callable[[Any], Mappin
         if len(each.steps) > depth + 1:
             parts.setdefault(field, []).append(each)
             continue
-        known[f"derived_{number}"], known[f"encode_{number}"] = each.derived, each.kept.encode
-        found = f"derived_{number}(value)" if each.derived else f"value.{field}"
-        encoded = f"None if (raw := {found}) is None else encode_{number}(raw)" if each.kept.encode else found
-        members.append(f"{each.name!r}: {encoded}")
+        known[f"encode_{number}"] = each.kept.encode
+        encoded = f"None if (raw := value.{field}) is None else encode_{number}(raw)"
+        members.append(f"{each.name!r}: {encoded}" if each.kept.encode else f"{each.name!r}: value.{field}")
     for field, inside in parts.items():
         known[f"write_{field}"] = _writer(inside, depth + 1)
         known[f"no_{field}"] = dict.fromkeys(each.name for each in inside)

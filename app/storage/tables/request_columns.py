@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.domain.call.exhibit import Exhibit, ExhibitKind
 from app.domain.call.requester_proof import proof_from
-from app.domain.call.tool_call import ToolCall, attach_key
+from app.domain.call.tool_call import ToolCall
 from app.domain.money.payment import Payment, plain
 from app.domain.people.assurance import Assurance
 from app.domain.request.caution import Caution, CautionKind
@@ -58,10 +58,6 @@ def _stage(of: Sequence[str], open_to: Sequence[str] = (), **more: Any) -> Stage
     return Stage(of=tuple(of), open_to=tuple(open_to), **more)
 
 
-def _attach_key(request: ConfirmationRequest) -> str | None:
-    return attach_key(request.call, request.call_digest) if request.attachable and not request.alone else None
-
-
 _NAMES = listed(str, str, few=True)  # those of the rules and tools of a file
 _STAGES = listed(Stage.facts, lambda found: _stage(**found), few=True)
 _PROOF = Kept(
@@ -78,7 +74,7 @@ REQUEST = Columns(
         Column("org", TEXT, of="call.org", key=True),
         Column("version", WHOLE, often=True),
         Column("status", word(Status), often=True),
-        Column("state", word(State), derived=lambda request: request.state, often=True),  # for lists and filters
+        Column("state", word(State), derived=True, often=True),  # for lists and filters
         Column("agent", TEXT, of="call.agent"),
         Column("session", TEXT, of="call.session", nullable=True),
         Column("call_id", TEXT, of="call.call_id", nullable=True),
@@ -109,12 +105,12 @@ REQUEST = Columns(
         Column("settled_via", TEXT, of="settlement.via", nullable=True, often=True),
         Column("predecessor_id", TEXT, nullable=True, refers="requests.id"),
         # The same call of the same session stands on this request while it is set.
-        Column("attach_key", TEXT, derived=_attach_key, nullable=True, often=True),
+        Column("attach_key", TEXT, derived=True, nullable=True, often=True),
         Column("revoked_why", TEXT, nullable=True, often=True),
         Column("risk", word(Risk), default="normal"),
         Column("fallback", _NAMES, default="[]"),
         Column("timers", documents(Timer, at=INSTANT, act=word(Act), to=LIST, channels=LIST), default="[]"),
-        Column("timer_at", INSTANT, derived=lambda of: of.timers[0].at if of.timers else None, nullable=True),
+        Column("timer_at", INSTANT, derived=True, nullable=True),
         Column("reminded_at", INSTANT, nullable=True),
         Column("extensions", WHOLE, default="0"),
         Column("handovers", documents(HandOver, at=INSTANT), default="[]", hidden=_NONE_OF_THEM),
@@ -145,7 +141,7 @@ REQUEST = Columns(
             hidden=_NONE_OF_THEM,
         ),
         Column("requester_proof", _PROOF, of="call.proof", nullable=True),
-        # Both written by `storage/requests/sealing.py`.
+        # Both written by `storage/requests/known.py`.
         Column("bound_digest", TEXT, given=True, nullable=True),
         Column("seal", TEXT, given=True, nullable=True),
         # In which trace it was submitted. Nothing is decided by it, and no seal covers it.

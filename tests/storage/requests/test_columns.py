@@ -302,7 +302,7 @@ def test_every_field_has_a_column_or_is_said_to_be_elsewhere(columns: Columns[An
     """And every column has a field, or says that it is derived or given."""
     named = [(kind, "")] + [(part, f"{name}.") for name, part in columns.parts.items()]
     wanted = {within + name for part, within in named for name in part.__struct_fields__} - set(columns.parts)
-    kept = [".".join(each.steps) for each in columns.kept if each.derived is None]
+    kept = [".".join(each.steps) for each in columns.kept if not each.derived]
     assert set(kept) | columns.elsewhere == wanted
     assert len(kept) == len(set(kept))
     assert not columns.elsewhere & set(kept)
