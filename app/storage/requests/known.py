@@ -1,9 +1,9 @@
-"""What this process knows of requests' rows: whoever reads one that is as it was last read or written here, gets that.
+"""What a request's rows say, as it is sealed when they are written (`seals_of`), and what this process knows of them.
 
-Nearly no change touches what a request asks, and most rows are read again soon after they were written here. A row is
-known by all that it says: each column is compared as it is kept, ciphertexts, digest and seal with it. So what is
-remembered of a commit that did not happen is never found again, and a row that anybody changed is another one, which
-is read and judged anew.
+Whoever reads a row that is as it was last read or written here, gets that. Nearly no change touches what a request
+asks, and most rows are read again soon after they were written here. A row is known by all that it says: each column is
+compared as it is kept, ciphertexts, digest and seal with it. So what is remembered of a commit that did not happen is
+never found again, and a row that anybody changed is another one, which is read and judged anew.
 """
 
 from __future__ import annotations
@@ -41,6 +41,14 @@ ASKS: Final = [
     for column in REQUEST.kept
     if not (column.often or column.derived or column.key or column.name in YOUNGER_ASKED)
 ]
+ALWAYS_SEALED: dict[str, Sequence[str]] = {
+    "requests": [*ASKS, *OFTEN],
+    "decisions": DECISION.inserted.names,
+    "grants": GRANT.inserted.names,
+    "executions": EXECUTED,
+}
+"""What a seal covers whatever it says, by table: no column younger than seals may be among it, or what was sealed
+before it was there would be taken for forged."""
 _asks: Callable[[Any], tuple[object, ...]] = itemgetter(*ASKS)
 
 _lasting: Callable[[Any], tuple[object, ...]] = itemgetter(*list(REQUEST.lasting))
@@ -58,6 +66,11 @@ _NO_GRANT: Final = (None,) * len(GRANT.inserted.names)
 _NO_EXECUTION: Final = (None,) * (len(EXECUTED) + len(YOUNGER))
 _first: Callable[[tuple[object, ...]], Any] = itemgetter(0)
 
+_NOTHING_YOUNGER: Final = (None,) * len(YOUNGER)
+
+ROW: Final = "row"
+"""The purpose that the key of the seals of requests is derived for."""
+
 _MOST: Final = 512
 _LONGEST: Final = 16_384
 """Characters of a row: longer ones are read each time, so that what is remembered stays within some megabytes."""
@@ -68,6 +81,13 @@ class Moved(NamedTuple):
 
     state: tuple[object, ...]
     decisions: list[tuple[object, ...]]
+
+
+class Seal(NamedTuple):
+    """What stands in the columns of the same names."""
+
+    seal: str | None
+    bound_digest: str | None
 
 
 class Known(NamedTuple):
@@ -113,6 +133,29 @@ def moved_to(request: ConfirmationRequest, columns: Mapping[str, object], before
     decisions = [_written_decision(DECISION.inserted(decision)) for decision in request.decisions]
     decisions.sort(key=_first)
     return Moved(state, decisions)
+
+
+def seals_of(tx: Tx, request: ConfirmationRequest, moved: Moved, *, asked: str | None = None) -> Seal:
+    """Return what seals a request as it is to be written. `asked` is the digest of what it asks, if that is new.
+
+    Without a key (a tool beside the database) it has no seal, and is refused wherever something could come of it.
+    """
+    if asked is not None:
+        tx.bound[request.id] = asked
+    bound = tx.bound.get(request.id)
+    seal = None
+    if tx.seals is not None and bound is not None:
+        key_id, mac = tx.seals.seal(ROW, sealed_text(request.id, bound, moved))
+        seal = f"s1.{key_id}.{mac}"
+    return Seal(seal, bound)
+
+
+def sealed_text(request_id: str, bound: str, moved: Moved) -> str:
+    """Return what a seal is made over: the digest of what is asked, and all that steps have changed."""
+    state, decisions = moved
+    if state[-len(YOUNGER) :] == _NOTHING_YOUNGER:
+        state = state[: -len(YOUNGER)]
+    return ascii((request_id, bound, state, decisions))
 
 
 def kept_of(row: Mapping[str, object], bound_digest: object) -> tuple[object, ...]:

@@ -12,9 +12,9 @@ from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.identity.vault import hidden
 from app.storage.requests.decisions import drop_decision
-from app.storage.requests.known import Known, digest_of, find_known, forget, kept_of, moved_to, remember
+from app.storage.requests.known import Known, digest_of, find_known, forget, kept_of, moved_to, remember, seals_of
 from app.storage.requests.request_rows import AGGREGATE, request_from_rows
-from app.storage.requests.sealing import read_sealed, seals_of
+from app.storage.requests.sealing import read_sealed
 from app.storage.statements.one_of import each_of
 from app.storage.statements.together import Rank, inserting, saving
 from app.storage.tables.columns import MISREAD

@@ -1,4 +1,4 @@
-"""The seal of a request: what was asked, what people decided and what became of it are authenticated, not only stored.
+"""The seal of a request is looked at: what was asked, what people decided and what became of it are authenticated.
 
 `seal` is a MAC under a key of ASSENT_SECRET, over the version, how the request was settled, every decision, the grant,
 the execution, and `bound_digest`: the digest of the columns that say what is asked (arguments, stages, deadline, what
@@ -11,7 +11,7 @@ on one without a seal is refused, unless nothing can come of it any more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -24,10 +24,9 @@ from app.domain.trail.audit import Kind, Record
 from app.storage.exhibits.exhibits import exhibits_fault
 from app.storage.identity.lacking_secrets import lacking_secret
 from app.storage.identity.vault import DESTROYED
-from app.storage.requests.known import ASKS, EXECUTED, OFTEN, YOUNGER, moved_of, remember
+from app.storage.requests.known import ROW, moved_of, remember, sealed_text
 from app.storage.requests.request_rows import request_from_rows
 from app.storage.tables.columns import MISREAD
-from app.storage.tables.request_columns import DECISION, GRANT
 from app.storage.trail.audit_chain import list_of_request, was_said
 
 if TYPE_CHECKING:
@@ -40,44 +39,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-ROW = "row"
-"""The purpose that the key of these seals is derived for."""
-
-
-class Seal(NamedTuple):
-    """What stands in the columns of the same names."""
-
-    seal: str | None
-    bound_digest: str | None
-
-
-ALWAYS_SEALED: dict[str, Sequence[str]] = {
-    "requests": [*ASKS, *OFTEN],
-    "decisions": DECISION.inserted.names,
-    "grants": GRANT.inserted.names,
-    "executions": EXECUTED,
-}
-"""What a seal covers whatever it says, by table: no column younger than seals may be among it, or what was sealed
-before it was there would be taken for forged."""
 LACKS = "it is sealed with the secret"
 _PUT_BACK = "which ASSENT_SECRET does not have: put it back behind the new one, or `assent reseal`"
 _OTHER = "what it asks is not what was asked"
-_NOTHING_YOUNGER = (None,) * len(YOUNGER)
-
-
-def seals_of(tx: Tx, request: ConfirmationRequest, moved: Moved, *, asked: str | None = None) -> Seal:
-    """Return what seals a request as it is to be written. `asked` is the digest of what it asks, if that is new.
-
-    Without a key (a tool beside the database) it has no seal, and is refused wherever something could come of it.
-    """
-    if asked is not None:
-        tx.bound[request.id] = asked
-    bound = tx.bound.get(request.id)
-    seal = None
-    if tx.seals is not None and bound is not None:
-        key_id, mac = tx.seals.seal(ROW, _text(request.id, bound, moved))
-        seal = f"s1.{key_id}.{mac}"
-    return Seal(seal, bound)
 
 
 def read_sealed(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest | None:
@@ -184,16 +148,9 @@ def _seal_fault(tx: Tx, request_id: str, bound: str, seal: str, moved: Moved) ->
     if len(parts) != 3 or parts[0] != "s1" or tx.seals is None:
         return "its seal is none of a gateway's"
     try:
-        tx.seals.verify_text(ROW, _text(request_id, bound, moved), key_id=parts[1], mac=parts[2])
+        tx.seals.verify_text(ROW, sealed_text(request_id, bound, moved), key_id=parts[1], mac=parts[2])
     except BadTokenError:
         if parts[1] not in tx.seals.key_ids:
             return "its seal names a secret that no gateway of this database has had"
         return "its seal does not match what it says"
     return None
-
-
-def _text(request_id: str, bound: str, moved: Moved) -> str:
-    state, decisions = moved
-    if state[-len(YOUNGER) :] == _NOTHING_YOUNGER:
-        state = state[: -len(YOUNGER)]
-    return ascii((request_id, bound, state, decisions))

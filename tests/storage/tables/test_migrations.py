@@ -14,7 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from app.storage.requests.sealing import ALWAYS_SEALED
+from app.storage.requests.known import ALWAYS_SEALED
 from app.storage.tables.guards import cut_statements, removal_statements, statements
 from app.storage.tables.tables import ORG_TABLES, metadata, whole_metadata
 from migrations import run
