@@ -13,7 +13,6 @@ from app.domain.request.request import Audience, DeliveryStatus
 from app.ports import MessageRef
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
-from app.storage.statements.together import Rank, inserting
 from app.storage.tables.tables import deliveries
 
 if TYPE_CHECKING:
@@ -72,7 +71,6 @@ def place_of(request: ConfirmationRequest, delivery: Delivery) -> Place:
     )
 
 
-_INSERT = inserting(deliveries, rank=Rank.BELONG)
 _GET = Statement(
     select(deliveries).where(deliveries.c.org == bindparam("for_org"), deliveries.c.id == bindparam("delivery_id"))
 )
@@ -154,34 +152,6 @@ _REVISED = Statement(
         looked=case((deliveries.c.looked == SEEN, UNASKED), else_=deliveries.c.looked),
     )
 )
-
-
-def insert_delivery(tx: Tx, delivery: Delivery) -> None:
-    """Plan a card: the row exists before anything is sent."""
-    tx.gather(
-        _INSERT,
-        id=delivery.id,
-        org=tx.org,
-        request_id=delivery.request_id,
-        channel=delivery.channel,
-        chat_id=delivery.chat_id,
-        revision=delivery.revision,
-        handle=delivery.handle,
-        status=delivery.status.value,
-        app_id="",
-        tenant="",
-        message_id="",
-        first_tried_at=None,
-        posted_at=None,
-        repost_at=None,
-        shown_version=0,
-        error=None,
-        person=delivery.person,
-        audience=delivery.audience.value,
-        carrier_id=delivery.carrier_id,
-        content_refused=int(delivery.content_refused),
-        looked=UNASKED,
-    )
 
 
 def find_delivery(tx: Tx, delivery_id: str) -> Delivery | None:

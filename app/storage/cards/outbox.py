@@ -13,6 +13,7 @@ from msgspec import Struct
 from sqlalchemy import bindparam, exists, func, select, update
 
 from app.domain.request.request import DeliveryStatus, Risk, Status
+from app.storage.cards.deliveries import UNASKED
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.engine.unreadable import readable
@@ -21,6 +22,8 @@ from app.storage.tables.tables import deliveries, outbox, requests
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
+
+    from app.storage.cards.deliveries import Delivery
 
 
 class Errand(StrEnum):
@@ -44,6 +47,7 @@ class OutboxRow(Struct, frozen=True, kw_only=True):
     note: str | None = None  # what a notice says
 
 
+_PLAN = inserting(deliveries, rank=Rank.BELONG)
 _INSERT = inserting(outbox, rank=Rank.BELONG_TO_THAT)
 _DUE = Statement(
     select(outbox)
@@ -150,6 +154,35 @@ _REVIVE_DELIVERIES = Statement(
     )
     .values(status=DeliveryStatus.QUEUED.value, first_tried_at=None, error=None)
 )
+
+
+def plan_delivery(tx: Tx, delivery: Delivery, *, due_at: datetime | None = None) -> None:
+    """Plan a card: its row exists before anything is sent, and so does the errand that posts it, at once or later."""
+    tx.gather(
+        _PLAN,
+        id=delivery.id,
+        org=tx.org,
+        request_id=delivery.request_id,
+        channel=delivery.channel,
+        chat_id=delivery.chat_id,
+        revision=delivery.revision,
+        handle=delivery.handle,
+        status=delivery.status.value,
+        app_id="",
+        tenant="",
+        message_id="",
+        first_tried_at=None,
+        posted_at=None,
+        repost_at=None,
+        shown_version=0,
+        error=None,
+        person=delivery.person,
+        audience=delivery.audience.value,
+        carrier_id=delivery.carrier_id,
+        content_refused=int(delivery.content_refused),
+        looked=UNASKED,
+    )
+    enqueue(tx, Errand.POST, delivery.id, delivery.channel, due_at=due_at)
 
 
 def enqueue(

@@ -26,8 +26,8 @@ from app.domain.request.request import SEEN, Audience, DeliveryStatus
 from app.domain.trail.audit import Kind, Record
 from app.domain.trail.notes import ANSWER, REMINDER, approved_note, ended_note, parse_note
 from app.storage.cards.accounts import list_of_person
-from app.storage.cards.deliveries import Delivery, insert_delivery, list_deliveries, revise
-from app.storage.cards.outbox import Errand, enqueue
+from app.storage.cards.deliveries import Delivery, list_deliveries, revise
+from app.storage.cards.outbox import Errand, enqueue, plan_delivery
 from app.storage.requests.decisions import put_decision
 from app.storage.requests.executions import save_execution, save_grant
 from app.storage.requests.requests import insert_request, save_request
@@ -166,8 +166,7 @@ def plan_card(
         person=person,
         audience=audience,
     )
-    insert_delivery(tx, delivery)
-    enqueue(tx, Errand.POST, delivery.id, channel, due_at=due_at)
+    plan_delivery(tx, delivery, due_at=due_at)
 
 
 def plan_channels(
