@@ -272,7 +272,7 @@ class Channel(Protocol):
 
     @property
     def chat_id(self) -> str:
-        """The chat its cards go to."""
+        """The chat its cards go to. It is asked once, when the channel has been built."""
         ...
 
     @property

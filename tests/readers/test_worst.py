@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.api.wire.bodies import _SMALL
 from app.domain.call.schema import schema_fault
 from app.domain.call.tool import Tool, check_arguments
 from app.domain.errors import BadArgumentsError, BadJsonError
@@ -22,6 +24,7 @@ from assent.guards.command_guard import CommandGuard
 from assent.guards.path_guard import PathGuard
 from assent.hooks.contract.context import HookContext
 from assent.hooks.contract.moments import Moment
+from assent.hooks.ready.off_loop import is_large
 from assent.shell.reading.reader import read_script
 from tests.fixtures.patience import HANGS
 from tests.readers.measure import LARGEST, MOST_SECONDS, seconds
@@ -135,6 +138,18 @@ def test_words_within_words_are_counted_once_for_all_texts() -> None:
 def test_a_body_of_too_many_values_is_refused_before_it_is_read(raw: bytes) -> None:
     with pytest.raises(BadJsonError, match="more than 10000 values"):
         parse_json(raw)
+
+
+@requirement("S-61")
+@pytest.mark.parametrize("unit", ["1", '""', '"x"', "[]", "{}", '{"":1}', "null"])
+def test_nothing_in_a_small_body_is_large(unit: str) -> None:
+    """What is in one is checked on the loop, and nobody looks through it first."""
+    many = (_SMALL - 1) // (len(unit) + 1)
+    flat = "[" + ",".join([unit] * many) + "]"
+    deep = "[" * 50 + ",".join([unit] * ((_SMALL - 100) // (len(unit) + 1))) + "]" * 50
+    for text in (flat, deep):
+        assert _SMALL - 100 < len(text) <= _SMALL
+        assert not is_large((json.loads(text), []))
 
 
 def test_commas_in_a_text_are_no_values() -> None:

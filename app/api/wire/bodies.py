@@ -37,6 +37,8 @@ _MOST_STRANGERS = 64
 _MOST_LIKELY = 256
 """Bodies that are being read at once before anything proves that a platform sent them: by whether their heads look as
 if one had. A head costs an attacker nothing, so where a lane is full, room is made: see `Arrivals`."""
+_SMALL = 4_000
+"""Bytes: in JSON of that size, no value is large in the sense of `assent.hooks.ready.off_loop`, whatever is in it."""
 _FRESH_SECONDS = 300
 
 _STAMP = re.compile(r"[0-9]{10}", re.ASCII)
@@ -88,6 +90,12 @@ async def _received(request: Request, most: int) -> bytes:
             raise TooLargeError(f"the body may have {most} bytes", limit=most)
         parts.append(part)
     return b"".join(parts)
+
+
+def is_small(request: Request) -> bool:
+    """Say whether the body that was read is small, as its head said and the server saw to."""
+    announced = header_of(request, b"content-length")
+    return announced is not None and int(announced) <= _SMALL
 
 
 def prefers_minimal(request: Request) -> bool:

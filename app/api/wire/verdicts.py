@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from app.api.wire.bodies import answer, only_header, prefers_minimal
+from app.api.wire.bodies import answer, is_small, only_header, prefers_minimal
 from app.api.wire.request_view import view_request
 from app.api.wire.schemas import HeldBody
 from app.domain.call.submission import Submission
@@ -57,6 +57,7 @@ def submitted(key: ApiKey, body: CallBody, request: Request) -> Submission:
         idempotency_key=(named := _idempotency_key_of(request)),
         joins=named is None or _OF_A_CLIENT.fullmatch(named) is not None,
         evaluation_key=evaluation_key_of(key),
+        is_small=is_small(request),
         **said,
     )
 

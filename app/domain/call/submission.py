@@ -51,3 +51,5 @@ class Submission:
     evaluation_key: str | None = None
     """The id of the key, if it is one of that scope: the requests that it opens are its own."""
     can_route: bool = False
+    is_small: bool = False
+    """Whether its arguments and evidence are known to be small, and cost less to check than to look through first."""

@@ -21,7 +21,8 @@ _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
 _BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5\U0001d159\U00016fe4") | {
     chr(code) for span in ((0x180B, 0x1810), (0xFE00, 0xFE10), (0xE0100, 0xE01F0)) for code in range(*span)
 }
-_PLAIN = re.compile(r"[ -\[\]-~\u4e00-\u9fff]*")  # ASCII without the backslash, and common Chinese: nothing to do
+PLAIN = re.compile(r"(?!.* {3})[ -\[\]-~\u4e00-\u9fff]*")
+"""A text in which everything is visible: ASCII without the backslash, and common Chinese, with no run of blanks."""
 _SPACES = re.compile(r" {3,}")
 _BREAKS = re.compile(r"(?:⏎\n){3,}|(?:→\t){3,}")
 _STRIKING = frozenset(map(chr, range(0x334, 0x339)))  # marks that strike a letter through: another letter, or none
@@ -41,7 +42,7 @@ _OTHER_SPACES = frozenset(
 
 def visible(text: str) -> str:
     """Show every character of `text`, escaping those that cannot be seen as they are."""
-    if _PLAIN.fullmatch(text) and "   " not in text:
+    if PLAIN.fullmatch(text):
         return text
     letters = set(text)  # each is looked at once: an argument may have a million of them
     marked = any(unicodedata.category(char) == "Mn" for char in letters)

@@ -86,7 +86,8 @@ class PolicyBook:
         self._seen = self._fingerprint()
         self._staff: dict[str, Staff] = {}
         self._managers: dict[str, Mapping[str, Told]] = {}
-        self._loaded = load_all(source, environ=environ, channel_types=channel_types)
+        self.in_force: Mapping[str, LoadedPolicy] = load_all(source, environ=environ, channel_types=channel_types)
+        """By org; another mapping after each renewal."""
         self._refused: tuple[Fault, ...] = ()
 
     @property
@@ -96,18 +97,18 @@ class PolicyBook:
 
     def orgs(self) -> tuple[str, ...]:
         """Return the orgs that have a policy."""
-        return tuple(self._loaded)
+        return tuple(self.in_force)
 
     def current(self, org: str) -> LoadedPolicy:
         """Return what is in force for an org. Raises NotFoundError."""
-        loaded = self._loaded.get(org)
+        loaded = self.in_force.get(org)
         if loaded is None:
             raise NotFoundError("no policy for this org")
         return loaded
 
     def has_person(self, org: str, person: str) -> bool:
         """Say whether an org has somebody now: its file, or a platform's group that counts."""
-        loaded = self._loaded.get(org)
+        loaded = self.in_force.get(org)
         return loaded is not None and loaded.policy.directory.find(person) is not None
 
     def proposed(self, org: str, text: str) -> LoadedPolicy:
@@ -132,9 +133,9 @@ class PolicyBook:
         self._people_anew(org)
 
     def _people_anew(self, org: str) -> None:
-        loaded = self._loaded.get(org)
+        loaded = self.in_force.get(org)
         if loaded is not None:
-            self._loaded = {**self._loaded, org: self._peopled(org, loaded)}
+            self.in_force = {**self.in_force, org: self._peopled(org, loaded)}
 
     def _peopled(self, org: str, loaded: LoadedPolicy) -> LoadedPolicy:
         return loaded.staffed(self._staff.get(org, Staff()), self._managers.get(org))
@@ -155,7 +156,7 @@ class PolicyBook:
             self._seen = seen
             self._refused = tuple(replace(each, hint=_GONE) if each.hint == NAME_IT else each for each in error.faults)
             return self._refused
-        self._loaded = {org: self._peopled(org, each) for org, each in loaded.items()}
+        self.in_force = {org: self._peopled(org, each) for org, each in loaded.items()}
         self._seen = seen
         self._refused = ()
         return ()

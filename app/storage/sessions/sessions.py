@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from msgspec import Struct
-from sqlalchemy import bindparam, insert, literal, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
@@ -45,11 +45,6 @@ _NAMED = Statement(
     .order_by(sessions.c.agent)
     .limit(20)
 )
-_ANY_CHILD = Statement(
-    select(literal(1).label("one"))
-    .where(sessions.c.org == bindparam("for_org"), sessions.c.parent_agent.is_not(None))
-    .limit(1)
-)
 _MOST_CHILDREN = 1000
 _CHILDREN = Statement(
     select(sessions.c.agent, sessions.c.session)
@@ -80,11 +75,6 @@ def find_session(tx: Tx, agent: str, session: str, *, lock: bool = False) -> Ses
 def list_named(tx: Tx, session: str) -> list[Session]:
     """Return the org's sessions of a name (agents choose their names, so several may have the same)."""
     return [_from_row(row) for row in tx.all(_NAMED, for_org=tx.org, of_session=session)]
-
-
-def has_children(tx: Tx) -> bool:
-    """Say whether any session of the org was started by another."""
-    return tx.one(_ANY_CHILD, for_org=tx.org) is not None
 
 
 def list_children(tx: Tx, agent: str, session: str) -> list[tuple[str, str]]:

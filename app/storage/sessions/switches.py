@@ -1,13 +1,16 @@
-"""Switches that people flip while everything runs: on or off for an org, an agent or a tool, by whom, when and why."""
+"""What holds for all calls of an org: its switches, and whether any of its sessions was started by another.
+
+Switches are flipped by people while everything runs: on or off for an org, an agent or a tool; by whom, when and why.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, insert, literal, select
 
 from app.domain.call.switch import Switch
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
-from app.storage.tables.hook_tables import switches
+from app.storage.tables.hook_tables import sessions, switches
 from app.storage.tables.tables import audit_heads
 
 _LIST = Statement(
@@ -24,6 +27,11 @@ _DROP = Statement(
     )
 )
 _PUT = Statement(insert(switches))
+_ANY_CHILD = Statement(
+    select(literal(1).label("one"))
+    .where(sessions.c.org == bindparam("for_org"), sessions.c.parent_agent.is_not(None))
+    .limit(1)
+)
 _ORGS = Statement(select(audit_heads.c.org).order_by(audit_heads.c.org))
 
 
@@ -41,6 +49,11 @@ def list_switches(tx: Tx) -> list[Switch]:
         )
         for row in tx.all(_LIST, for_org=tx.org)
     ]
+
+
+def has_children(tx: Tx) -> bool:
+    """Say whether any session of the org was started by another."""
+    return tx.one(_ANY_CHILD, for_org=tx.org) is not None
 
 
 def list_orgs(tx: Tx) -> list[str]:

@@ -165,7 +165,7 @@ class Submit:
         asking = ruling.asking if isinstance(ruling, Ask) else ruling.otherwise
         loudly = glass_channels(judged.policy) if judged.policy.break_glass else ()
         channels = (*(asking.channels if asking else ()), *loudly)
-        targets = {name: self._channels.get(call.org, name).chat_id for name in channels if name != API}
+        targets = {name: self._channels.chats[call.org, name] for name in channels if name != API}
         of_digest = judged.call_digest
         of_submitted = named_digest(
             of_digest if call is judged.submitted else call_digest(judged.submitted), judged.sub_agent

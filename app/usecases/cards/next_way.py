@@ -59,7 +59,7 @@ class NextWays:
 
     def chats(self, org: str) -> dict[str, str]:
         """Return the chat of each channel of an org that is running."""
-        return {name: channel.chat_id for (of, name), channel in self._channels.all().items() if of == org}
+        return {name: chat for (of, name), chat in self._channels.chats.items() if of == org}
 
     def open_next(self, tx: Tx, request: ConfirmationRequest, now: datetime, *, ending: bool) -> Ended | None:
         """Open the next way of a locked request if it needs one.

@@ -131,7 +131,7 @@ class Edit:
         asking = ruling.asking if isinstance(ruling, Ask) else ruling.otherwise if isinstance(ruling, Allow) else None
         wanted = asking.channels if asking else ()  # what is weighed later may ask where the rule alone would not
         new = [name for name in wanted if name not in {*request.channels, API}]
-        return {name: self._channels.get(request.call.org, name).chat_id for name in new}
+        return {name: self._channels.chats[request.call.org, name] for name in new}
 
     def write(
         self, tx: Tx, request: ConfirmationRequest, now: datetime, wanted: JudgedEdition

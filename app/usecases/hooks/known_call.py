@@ -14,12 +14,11 @@ from msgspec import Struct, field
 
 from app.domain.call.switch import READ_ONLY
 from app.domain.errors import AssentError, UnavailableError
-from app.storage.sessions.sessions import has_children
-from app.storage.sessions.switches import list_switches
+from app.storage.sessions.switches import has_children, list_switches
 from app.usecases.pauses.pauses import first_binding, pauses_of
 from app.usecases.pauses.switch import as_guard_sees
 from app.usecases.sessions.believed import Believed
-from app.usecases.sessions.lineage import Descent, agents_now
+from app.usecases.sessions.lineage import NOBODY_ABOVE, Descent, agents_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +111,7 @@ class HookBook:
 
         The second where the hooks cannot be built: without them nothing is judged, and no call is answered.
         """
-        loaded = self._book.current(org)
+        loaded = self._book.in_force.get(org) or self._book.current(org)
         built = self._built.get(org)
         if built is None or (built[0] is not loaded and not built[0].is_load_of(loaded)):
             try:
@@ -150,6 +149,7 @@ class LookUp:
         """Take what it asks."""
         self._hooks = hooks
         self._lineage = lineage
+        self._noted = lineage.noted
         self._store = store
         self._clock = clock
         self._standing = Believed[_Standing]()
@@ -158,7 +158,10 @@ class LookUp:
         """Return it. Raises InvalidError for an impossible parent session, NotFoundError, UnavailableError."""
         loaded, registry = self._hooks.current(run.org)
         standing = await self._stands(run.org)
-        line = await self._lineage.above(_descent(run), has_family=standing.has_family)
+        line = NOBODY_ABOVE  # for nearly all: of a session that is known, in an org where none was started by another
+        is_known = (run.org, run.agent, run.session) in self._noted
+        if standing.has_family or run.parent_session is not None or not is_known:
+            line = await self._lineage.above(_descent(run), has_family=standing.has_family)
         if run.parent_session is not None and not standing.has_family:
             self.forget(run.org)  # from this call on it has one
         names = line.agents if run.sub_agent is None else (run.sub_agent, *line.agents)

@@ -182,9 +182,12 @@ class JudgeCall:
             kept = _kept_event(submission, arguments, known) if submission.host_event else None
             return arguments, kept, _offered(submission, arguments, known) if submission.evidence else ()
 
+        given = submission.arguments, submission.evidence
+        if submission.is_small:
+            return check(given)
         try:
             async with asyncio.timeout(MOST_SECONDS):
-                return await off_loop(check, (submission.arguments, submission.evidence))
+                return await off_loop(check, given)
         except TimeoutError:
             why = f"they could not be checked within {MOST_SECONDS:g} seconds"
             raise BadArgumentsError(f"the arguments: {why}", path="", why=why) from None

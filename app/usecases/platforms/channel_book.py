@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from app.domain.errors import NotFoundError, UnavailableError
 
@@ -11,17 +11,26 @@ if TYPE_CHECKING:
 
     from app.ports import Channel
 
+V = TypeVar("V")
+
+
+class _ByOrg(dict[tuple[str, str], V]):
+    def __missing__(self, key: tuple[str, str]) -> V:
+        raise UnavailableError(f"the channel {key[1]!r} is not running")
+
 
 class ChannelBook:
     """Looks channels up. The container swaps its content when the configuration changes."""
 
     def __init__(self) -> None:
         """Begin empty."""
-        self._by_org: Mapping[tuple[str, str], Channel] = {}
+        self.replace({})
 
     def replace(self, channels: Mapping[tuple[str, str], Channel]) -> None:
         """Take another set of channels, at once."""
-        self._by_org = dict(channels)
+        self._by_org = _ByOrg(channels)
+        self.chats: Mapping[tuple[str, str], str] = _ByOrg({at: each.chat_id for at, each in channels.items()})
+        """The chat of each one's cards, as it said when it came; UnavailableError for one that is not running."""
 
     def all(self) -> Mapping[tuple[str, str], Channel]:
         """Return every channel by (org, name)."""
@@ -29,10 +38,7 @@ class ChannelBook:
 
     def get(self, org: str, name: str) -> Channel:
         """Return a channel of an org. Raises UnavailableError: a card for it cannot be planned."""
-        channel = self._by_org.get((org, name))
-        if channel is None:
-            raise UnavailableError(f"the channel {name!r} is not running")
-        return channel
+        return self._by_org[org, name]
 
     def find(self, org: str, name: str) -> Channel | None:
         """Return a channel of an org, or None."""

@@ -62,6 +62,9 @@ class Above(Struct, frozen=True, kw_only=True):
     """The (agent, session) that started it, whether it inherits of that or not."""
 
 
+NOBODY_ABOVE = Above()
+
+
 class Lineage:
     """Notes sessions and finds the agents above one."""
 
@@ -70,7 +73,8 @@ class Lineage:
         self._store = store
         self._book = book
         self._clock = clock
-        self._noted: set[tuple[str, str, str]] = set()
+        self.noted: set[tuple[str, str, str | None]] = set()
+        """The (org, agent, session) that need not be noted again: of them there is, or soon will be, a row."""
         self._noted_since = clock.now()
         self._unwritten: set[tuple[str, str, str]] = set()
         self._to_write = asyncio.Event()
@@ -86,11 +90,11 @@ class Lineage:
         if descent.session is None:
             if descent.parent_session is not None:
                 raise InvalidError("a call that names its parent session needs a session of its own", path="session")
-            return Above()
+            return NOBODY_ABOVE
         key = (descent.org, descent.agent, descent.session)
         self._note(key)
         if descent.parent_session is None and not has_family:
-            return Above()
+            return NOBODY_ABOVE
         now = self._clock.now()
         known = self._known.find(key, now)
         if known is not None and _names(descent, known.parent):
@@ -121,13 +125,13 @@ class Lineage:
                 raise
 
     def _note(self, key: tuple[str, str, str]) -> None:
-        if key in self._noted:
+        if key in self.noted:
             return
         now = self._clock.now()
-        if len(self._noted) >= _MOST_KNOWN or abs(now - self._noted_since) > _NOTE_AGAIN_AFTER:
-            self._noted.clear()
+        if len(self.noted) >= _MOST_KNOWN or abs(now - self._noted_since) > _NOTE_AGAIN_AFTER:
+            self.noted.clear()
             self._noted_since = now
-        self._noted.add(key)
+        self.noted.add(key)
         if len(self._unwritten) < _MOST_KNOWN:
             self._unwritten.add(key)
             self._to_write.set()

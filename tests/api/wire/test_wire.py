@@ -16,13 +16,15 @@ from app.api.wire import bodies
 from app.api.wire.problems import STATUS
 from app.domain import errors
 from app.domain.errors import AssentError
+from app.usecases.judging import judge_call
+from assent.hooks.ready.off_loop import off_loop
 from channels.feishu.simulator.server import serve
-from tests.fixtures.gateway import open_gateway
+from tests.fixtures.gateway import PAY, open_gateway
 from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
     from tests.fixtures.gateway import Gateway
@@ -467,3 +469,20 @@ async def test_an_agent_finds_its_open_requests_after_a_restart(gateway: Gateway
     await gateway.advance(timedelta(minutes=11))
     page = await gateway.call("GET", "/v1/requests?open=true&session=s1")
     assert {item["state"] for item in page.json()["items"]} == {"pending", "unknown"}
+
+
+@requirement("S-61")
+@pytest.mark.parametrize(("letters", "beside"), [(100, 0), (5_000, 1), (100_000, 1)])
+async def test_only_a_small_call_is_checked_without_looking_how_large_it_is(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, letters: int, beside: int
+) -> None:
+    seen: list[object] = []
+
+    async def looked(work: Callable[[Any], Any], value: object) -> object:
+        seen.append(value)
+        return await off_loop(work, value)
+
+    monkeypatch.setattr(judge_call, "off_loop", looked)
+    body = {"tool": "pay", "arguments": {**PAY, "memo": "x" * letters}}
+    assert (await gateway.call("POST", "/v1/requests", body)).status_code == 202
+    assert len(seen) == beside
