@@ -18,7 +18,7 @@ from structlog.contextvars import bind_contextvars
 
 from app.api.wire.operations import describe
 from app.api.wire.problems import answer_to
-from app.api.wire.routes import PlainRoute
+from app.api.wire.routes import ENCODED, PlainRoute, check_legible
 from app.telemetry.logs import log_acts
 
 if TYPE_CHECKING:
@@ -243,6 +243,8 @@ class Direct:
         """Answer a call of a route that was found. What is no error of ours is answered, and raised again."""
         request = Request(scope, receive, send)
         try:
+            if ENCODED.search(scope.get("raw_path") or b"") or ENCODED.search(scope["query_string"]):
+                check_legible(request)
             response = await route.endpoint(request=request, **scope["path_params"])
         except Exception as error:
             response, is_known = await answer_to(request, error)

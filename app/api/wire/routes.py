@@ -6,7 +6,7 @@ kept beside them, for whoever asks (`app.api.wire.operations`); where a router i
 
 from __future__ import annotations
 
-from functools import wraps
+import re
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     Endpoint = Callable[..., Awaitable[Response]]
 
-__all__ = ["PlainRoute", "Request", "Response", "Router"]
+__all__ = ["ENCODED", "PlainRoute", "Request", "Response", "Router", "check_legible"]
+
+ENCODED = re.compile(rb"[%\x80-\xff]")
+"""What has to be decoded in a path or a query: in most there is none of it."""
 
 
 class PlainRoute(Route):
@@ -41,17 +44,11 @@ class PlainRoute(Route):
         described: Mapping[str, Any],
         strict: bool = False,
     ) -> None:
-        @wraps(endpoint)
-        def checked(request: Request, **parameters: Any) -> Awaitable[Response]:
-            scope = request.scope
-            if not (_is_plain(scope.get("raw_path") or b"") and _is_plain(scope["query_string"])):
-                refuse_illegible(request)
-            return endpoint(request=request, **parameters)
-
         async def respond(request: Request) -> Response:
-            return await checked(request, **request.path_params)
+            check_legible(request)
+            return await endpoint(request=request, **request.path_params)
 
-        super().__init__(path, checked, methods=methods, name=name, include_in_schema=listed)
+        super().__init__(path, endpoint, methods=methods, name=name, include_in_schema=listed)
         self.methods = set(methods)  # none that nobody named
         self.head = head  # whether HEAD is answered as GET is: where looking does nothing else
         self.described = described
@@ -66,9 +63,11 @@ class PlainRoute(Route):
         return match, {**found, "route": self} if found else found
 
 
-def _is_plain(raw: bytes) -> bool:
-    """Say whether there is nothing to decode: so it is of most calls."""
-    return raw.isascii() and b"%" not in raw
+def check_legible(request: Request) -> None:
+    """Refuse a path or a query that cannot be read. Raises InvalidError."""
+    scope = request.scope
+    if ENCODED.search(scope.get("raw_path") or b"") or ENCODED.search(scope["query_string"]):
+        refuse_illegible(request)
 
 
 class Router:
