@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
 
 from app.domain.call.schema import first_error
 from app.domain.errors import BadArgumentsError
 from app.domain.money.payment import payments_of, plain
 from app.domain.text.canonical import MAX_VALUES, check_value, path_text
 from app.domain.text.paths import DECIMAL, money_text, text_of, values_at
-from app.domain.text.visible import on_one_line
+from app.domain.text.visible import PLAIN, on_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,7 +66,11 @@ class Tool:
 
     def hides(self, path: str) -> bool:
         """Say whether showing the value at `path` would show something sensitive."""
-        return any(_within(path, secret) or _within(secret, path) for secret in self.sensitive)
+        return _hides(self.sensitive, path)
+
+
+def _hides(sensitive: Iterable[str], path: str) -> bool:
+    return any(_within(path, secret) or _within(secret, path) for secret in sensitive)
 
 
 def title_fields(template: str) -> tuple[str, ...]:
@@ -82,16 +87,28 @@ def title_for(tool: Tool, arguments: Mapping[str, JsonValue], language: str | No
     if template is None:
         return tool.name
 
-    def shown(place: re.Match[str]) -> str:
-        if tool.hides(place[1]):
-            return MISSING
-        values = [value for _, value in values_at(arguments, place[1])]
-        if tool.payment is not None and tool.payment.minor_units and place[1] == tool.payment.amount:
-            values = _in_units(tool.payment, arguments) or values
-        money = place[1] in tool.money
-        return ", ".join((money and money_text(value)) or text_of(value) for value in values) if values else MISSING
+    words, *places = _pieces(template, tool.sensitive)
+    for path, between in places:
+        words += MISSING if path is None else _filled_in(tool, arguments, path)
+        words += between
+    return words
 
-    return PLACE.sub(shown, template)
+
+@lru_cache(maxsize=1024)
+def _pieces(template: str, sensitive: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return a title's first words, and of each of its fields the path (None: it is never shown) and what follows."""
+    first, *rest = PLACE.split(template)
+    return first, *(
+        (None if _hides(sensitive, path) else path, words) for path, words in zip(rest[::2], rest[1::2], strict=True)
+    )
+
+
+def _filled_in(tool: Tool, arguments: Mapping[str, JsonValue], path: str) -> str:
+    values = [value for _, value in values_at(arguments, path)]
+    if tool.payment is not None and tool.payment.minor_units and path == tool.payment.amount:
+        values = _in_units(tool.payment, arguments) or values
+    money = path in tool.money
+    return ", ".join([(money and money_text(value)) or text_of(value) for value in values]) if values else MISSING
 
 
 def title_line(tool: Tool, arguments: Mapping[str, JsonValue], language: str | None = None) -> str:
@@ -100,7 +117,9 @@ def title_line(tool: Tool, arguments: Mapping[str, JsonValue], language: str | N
     What is left out at its end stands whole among the arguments.
     """
     title = title_for(tool, arguments, language)
-    shown = on_one_line(title[: LONGEST_TITLE + 1])
+    shown = title[: LONGEST_TITLE + 1]
+    if PLAIN.fullmatch(shown) is None:
+        shown = on_one_line(shown)
     return shown if len(shown) <= LONGEST_TITLE else f"{shown[: LONGEST_TITLE - 1]}…"
 
 

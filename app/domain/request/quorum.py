@@ -224,9 +224,14 @@ def _tally(stages: Sequence[Stage], approving: Mapping[str, frozenset[int]]) -> 
     paths (Kuhn's bipartite matching): someone who could serve in two stages is moved to where they are needed, and a
     place of an earlier stage, once filled, stays filled.
     """
-    people = sorted(person for person, may in approving.items() if may)
+    people = [person for person, may in approving.items() if may]
     if not people:
         return Tally(have=(0,) * len(stages), stage=0, met=False)
+    if len(stages) == 1:  # nobody has to be moved
+        have = min(sum(0 in may for may in approving.values()), stages[0].need)
+        met = have == stages[0].need
+        return Tally(have=(have,), stage=int(met), met=met)
+    people.sort()
     places = [index for index, stage in enumerate(stages) for _ in range(stage.need)]
     filled: dict[str, int] = {}  # person -> index into places
 
