@@ -220,7 +220,8 @@ def test_the_fast_form_of_a_simple_value_is_the_canonical_one(value: Any) -> Non
 
 def test_every_character_is_written_alike_by_each_encoder() -> None:
     text = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
-    assert canonical(text) == plain_canonical({"": text})[4:-1] == rfc8785.dumps(text)
+    others = plain_canonical({"\u00e9": text})  # of other names, the standard library's encoder
+    assert canonical(text) == plain_canonical({"": text})[4:-1] == others[6:-1] == rfc8785.dumps(text)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
@@ -338,6 +339,51 @@ def test_a_megabyte_that_is_no_json_is_refused_after_a_few_thousand_parts_of_it(
         with pytest.raises(BadJsonError):
             parse_json(raw)
     assert looked_at < 8 * MAX_VALUES
+
+
+SOUND = [
+    b"9007199254740991", b"-9007199254740991", b"1", b"-0", b"1.5", b"1e21", b"9007199254740991.0", b"null", b"true",
+    b'"\\ud83d\\ude00"', b'"\\\\ud800"', b'"\xc3\xa9"', b'"\\n"', b'{"a":1,"b":{"a":[]}}', b'{"\xc3\xa9":1}', b"[[]]",
+]  # fmt: skip
+UNSOUND = [
+    b"9007199254740992", b"-9007199254740992", b"99999999999999999", b"999999999999999999", b"1e17", b"1e400", b"NaN",
+    b"-Infinity", b'"\\ud800"', b'"\\uDFFF\\ud800"', b'{"\\ud800":1}', b'{"a":1,"\\u0061":1}', b'[{"b":{"a":1,"a":1}}]',
+]  # fmt: skip
+
+
+@requirement("S-41")
+@given(st.lists(st.sampled_from(SOUND), max_size=6), st.none() | st.sampled_from(UNSOUND), st.randoms())
+def test_a_body_is_read_unless_a_part_of_it_may_not_be_and_what_is_read_may_be_said(
+    sound: list[bytes], unsound: bytes | None, shuffle: Any
+) -> None:
+    parts = [*sound] if unsound is None else [*sound, unsound]
+    shuffle.shuffle(parts)
+    raw = b'{"k":[' + b",".join(parts) + b"]}"
+    if unsound is None:
+        value = parse_json(raw)
+        assert check_value(value) is value
+    else:
+        assert str(fault(raw).more["path"]).startswith(f"k[{parts.index(unsound)}]")
+
+
+@requirement("S-41")
+@pytest.mark.parametrize("inner", [{}, [], [1, "a", None], {"a": {"b": [True]}}, [[1], [{"a": 2}]], {"\u00e9": [1.5]}])
+def test_a_value_may_reach_each_bound_and_not_pass_it(inner: Any) -> None:
+    def depth(value: Any) -> int:
+        within = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+        return 0 if within is None else 1 + max(map(depth, within), default=0)
+
+    def count(value: Any) -> int:
+        within = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return len(within) + sum(map(count, within))
+
+    for value in (inner, {"k": inner}, [inner, inner]):
+        assert check_value(value, max_depth=depth(value), max_values=count(value)) is value
+        with pytest.raises(BadJsonError, match="nested deeper"):
+            check_value(value, max_depth=depth(value) - 1)
+        if count(value):
+            with pytest.raises(BadJsonError, match="values"):
+                check_value(value, max_values=count(value) - 1)
 
 
 texts = st.text('"\\[]{},a', max_size=4)
