@@ -9,6 +9,7 @@ it: its head must also be kept elsewhere.
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from msgspec import Raw
@@ -86,7 +87,7 @@ def _leaf(  # noqa: PLR0917 - the parts of an event, in the order in which it de
     return _encode(
         {  # in the order of their names
             "actor": record.actor,
-            "at": at.isoformat(),
+            "at": _instant(at),
             "facts": Raw(facts),
             "id": event_id,
             "kind": record.kind.value,
@@ -96,6 +97,11 @@ def _leaf(  # noqa: PLR0917 - the parts of an event, in the order in which it de
             "seq": seq,
         }
     )
+
+
+def _instant(at: datetime) -> str | Raw:
+    """Write an instant as `isoformat` does; the encoder takes a tenth of its time, and ends those in UTC with a Z."""
+    return Raw(_encode(at)[:-2] + b'+00:00"') if at.tzinfo is UTC else at.isoformat()
 
 
 def chained(prev_hash: str, leaf: bytes) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import json
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.domain.trail.audit import AuditEvent, Kind, Record
-from app.domain.trail.chain import GENESIS, first_fault, hash_of, link
+from app.domain.trail.chain import GENESIS, first_fault, hash_of, leaf_of, link
 from tests.domain.samples import START
 from tests.requirements import requirement
 
@@ -120,3 +121,10 @@ def test_a_wholly_rewritten_chain_no_longer_ends_at_a_head_that_was_kept() -> No
     assert first_fault(forged) is None
     assert forged[-1].hash != WHOLE[-1].hash
     assert first_fault(forged[3:], after=(2, WHOLE[2].hash)) is not None
+
+
+@requirement("S-17")
+@given(st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=8))])), st.booleans())
+def test_an_instant_is_hashed_as_it_is_written_everywhere_else(at: datetime, is_whole: bool) -> None:
+    at = at.replace(microsecond=0) if is_whole else at
+    assert json.loads(leaf_of(replace(chain(1)[0], at=at)))["at"] == at.isoformat()
