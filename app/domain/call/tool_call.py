@@ -139,11 +139,15 @@ def near_key(call: ToolCall, tool: Tool, payments: Sequence[Payment]) -> str | N
     if not tool.pin:
         return None
     paid = tool.payment.paths if tool.payment is not None and payments else ()
-    shown: list[JsonValue] = [
-        [path, [value for _, value in values_at(call.arguments, path)]] for path in sorted(tool.pin) if path not in paid
-    ]
+    shown: list[JsonValue] = [[path, _values(call.arguments, path)] for path in sorted(tool.pin) if path not in paid]
     told: list[JsonValue] = [*sorted(_told(payment, tool) for payment in payments)]
     return digest({"schema": _NEAR_SCHEMA, "org": call.org, "tool": call.tool, "shown": shown, "payments": told})
+
+
+def _values(arguments: Mapping[str, JsonValue], dotted: str) -> list[JsonValue]:
+    if "." not in dotted and type(arguments) is dict:  # most paths are a name: it needs no descent
+        return [arguments[dotted]] if dotted in arguments else []
+    return [value for _, value in values_at(arguments, dotted)]
 
 
 def _told(payment: Payment, tool: Tool) -> str:
