@@ -122,11 +122,11 @@ def _are_plain(names: Iterable[str]) -> bool:
 
 
 def _is_simple_scalar(value: object) -> bool:
+    if type(value) is bool or value is None:
+        return True
     if type(value) is str:
         return not _has_lone_surrogate(value)
-    if type(value) is int:
-        return -MAX_INT <= value <= MAX_INT
-    return type(value) is bool or value is None
+    return type(value) is int and -MAX_INT <= value <= MAX_INT
 
 
 def _refuse_faults(value: object, max_depth: int, max_values: int | None) -> None:
