@@ -16,7 +16,7 @@ from app.domain.call.schema import first_error
 from app.domain.errors import BadArgumentsError
 from app.domain.money.payment import payments_of, plain
 from app.domain.text.canonical import MAX_VALUES, check_value, path_text
-from app.domain.text.paths import DECIMAL, money_text, text_of, values_at
+from app.domain.text.paths import DECIMAL, list_values, money_text, text_of, values_at
 from app.domain.text.visible import PLAIN, on_one_line
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _pieces(template: str, sensitive: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def _filled_in(tool: Tool, arguments: Mapping[str, JsonValue], path: str) -> str:
-    values = [value for _, value in values_at(arguments, path)]
+    values = list_values(arguments, path)
     if tool.payment is not None and tool.payment.minor_units and path == tool.payment.amount:
         values = _in_units(tool.payment, arguments) or values
     money = path in tool.money

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from app.domain.money.payment import bound_facts, payee_key, plain
 from app.domain.text.canonical import digest
-from app.domain.text.paths import values_at
+from app.domain.text.paths import list_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,15 +139,11 @@ def near_key(call: ToolCall, tool: Tool, payments: Sequence[Payment]) -> str | N
     if not tool.pin:
         return None
     paid = tool.payment.paths if tool.payment is not None and payments else ()
-    shown: list[JsonValue] = [[path, _values(call.arguments, path)] for path in sorted(tool.pin) if path not in paid]
+    shown: list[JsonValue] = [
+        [path, list_values(call.arguments, path)] for path in sorted(tool.pin) if path not in paid
+    ]
     told: list[JsonValue] = [*sorted(_told(payment, tool) for payment in payments)]
     return digest({"schema": _NEAR_SCHEMA, "org": call.org, "tool": call.tool, "shown": shown, "payments": told})
-
-
-def _values(arguments: Mapping[str, JsonValue], dotted: str) -> list[JsonValue]:
-    if "." not in dotted and type(arguments) is dict:  # most paths are a name: it needs no descent
-        return [arguments[dotted]] if dotted in arguments else []
-    return [value for _, value in values_at(arguments, dotted)]
 
 
 def _told(payment: Payment, tool: Tool) -> str:

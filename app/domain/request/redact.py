@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from app.domain.text.masking import HIDDEN
-from app.domain.text.paths import text_of, values_at
+from app.domain.text.paths import list_values, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ _CODE = re.compile(r"[a-z_]+")
 
 def scrubbed(text: str, arguments: Mapping[str, JsonValue], sensitive: Iterable[str]) -> str:
     """Return `text` with every value that stands at or under a sensitive path hidden, longest first."""
-    values = {leaf for path in sensitive for _, value in values_at(arguments, path) for leaf in _leaves(value)}
+    values = {leaf for path in sensitive for value in list_values(arguments, path) for leaf in _leaves(value)}
     digits = _digits(text)
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= _SHORTEST:

@@ -20,7 +20,7 @@ from app.domain.money.payment import plain, totals
 from app.domain.text.canonical import JsonValue, digest
 from app.domain.text.language import Language
 from app.domain.text.masking import masked
-from app.domain.text.paths import text_of, values_at
+from app.domain.text.paths import list_values, text_of, values_at
 from app.domain.words.span_text import span_text
 
 if TYPE_CHECKING:
@@ -358,7 +358,7 @@ def _digest_at(call: ToolCall, path: str) -> str:
 def _shown(arguments: Mapping[str, JsonValue], path: str) -> str:
     if path == WHOLE:
         return text_of(dict(arguments))
-    return ", ".join(text_of(value) for _, value in values_at(arguments, path)) or "–"
+    return ", ".join(text_of(value) for value in list_values(arguments, path)) or "–"
 
 
 def _amounts(said: object) -> dict[str, Decimal]:

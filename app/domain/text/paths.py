@@ -46,10 +46,15 @@ def steps_of(dotted: str) -> tuple[str, ...]:
 
 
 def values_at(arguments: Mapping[str, JsonValue], dotted: str) -> Iterator[tuple[str, JsonValue]]:
-    """Return every value at a dotted path, each with its exact path such as ``items[0].price``."""
-    if "." in dotted or not isinstance(arguments, dict):
-        return _descend(cast("dict[str, JsonValue]", arguments), steps_of(dotted), ())
-    return iter([(path_text(dotted), arguments[dotted])] if dotted in arguments else [])  # as nearly every path is
+    """Yield every value at a dotted path, each with its exact path such as ``items[0].price``."""
+    yield from _descend(cast("dict[str, JsonValue]", arguments), steps_of(dotted), ())
+
+
+def list_values(arguments: Mapping[str, JsonValue], dotted: str) -> list[JsonValue]:
+    """Return every value at a dotted path."""
+    if "." not in dotted and type(arguments) is dict:  # most paths are a name: it needs no descent
+        return [arguments[dotted]] if dotted in arguments else []
+    return [value for _, value in values_at(arguments, dotted)]
 
 
 def _descend(value: JsonValue, steps: tuple[str, ...], path: tuple[str | int, ...]) -> Iterator[tuple[str, JsonValue]]:

@@ -15,7 +15,7 @@ from app.domain.lifecycle.execution import UNREPORTED
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import ExecutionStatus, State
 from app.domain.text.masking import masked
-from app.domain.text.paths import money_text, text_of, values_at
+from app.domain.text.paths import list_values, money_text, text_of
 from app.domain.text.visible import visible
 from app.domain.words.say import say
 from app.usecases.cards.secret_texts import without_secrets
@@ -54,7 +54,7 @@ def outcome_facts(request: ConfirmationRequest, tool: Tool | None, terms: Terms)
     seen = masked(without_secrets(whole), request.sensitive)
     facts: list[Fact] = []
     for path in tool.result[:_MOST]:
-        values = [value for _, value in values_at(seen, path)]
+        values = list_values(seen, path)
         if values:
             text = ", ".join((path in tool.money and money_text(value)) or text_of(value) for value in values)
             name = labels.get(path) or visible(path)

@@ -16,7 +16,7 @@ from app.domain.money.payment import payments_of, totals
 from app.domain.people.people import MANAGER, OWNER, RELATIONS, REQUESTER, Amount, email_key
 from app.domain.request.quorum import Electorate, barred_from_all, count, electorate, reachable, steps
 from app.domain.rules.policy import Deny
-from app.domain.text.paths import values_at
+from app.domain.text.paths import list_values, values_at
 from app.ports import AccountStatus
 from app.storage.cards.accounts import list_by_account
 
@@ -273,7 +273,7 @@ def amount_of(call: ToolCall, tool: Tool | None) -> Amount | None:
 
 def _amounts_at(call: ToolCall, path: str) -> list[Amount | None]:
     """Return the amount at a path, None for one that is not known; nothing where the call has none there."""
-    amounts = [value for _, value in values_at(call.arguments, path)]
+    amounts = list_values(call.arguments, path)
     currency = currency_of(path, lambda at: values_at(call.arguments, at))
     texts = [str(value) if type(value) is int else value for value in amounts]
     if len(texts) == 1 and isinstance(texts[0], str) and _DECIMAL.fullmatch(texts[0]) and currency is not None:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.call.tool_call import _values, attach_key, binding_digest, call_digest
+from app.domain.call.tool_call import attach_key, binding_digest, call_digest
 from app.domain.money.payment import PaymentFields, payments_of
-from app.domain.text.paths import values_at
 from tests.domain.samples import START, a_call
 from tests.requirements import requirement
 
@@ -67,9 +66,3 @@ def test_a_repetition_is_of_the_same_agent_session_and_person(other: ToolCall) -
     assert attach_key(other, call_digest(other)) != attach_key(a_call(), call_digest(a_call()))
     assert attach_key(other, "d") != attach_key(a_call(), "d")
     assert attach_key(a_call(session=None), "d") is None
-
-
-@pytest.mark.parametrize("path", ["a", "b", "b.c", "b.c.d", "b.e", "no", "no.a", "b.c.d.e", "", "a.b"])
-def test_what_must_be_seen_of_a_call_is_what_stands_at_the_path(path: str) -> None:
-    arguments: dict[str, Any] = {"a": 1, "b": [{"c": {"d": 2}, "e": None}, {"c": 3}], "": [4], "a.b": 5}
-    assert _values(arguments, path) == [value for _, value in values_at(arguments, path)]
