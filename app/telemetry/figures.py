@@ -50,6 +50,19 @@ class Direction(Protocol):
         ...
 
 
+class _Answers(dict[tuple[str, int], Histogram]):
+    """The children of a histogram: looking one up by its labels costs more than counting, so it is done once."""
+
+    def __init__(self, http: Histogram) -> None:
+        super().__init__()
+        self._http = http
+
+    def __missing__(self, key: tuple[str, int]) -> Histogram:
+        route, status = key
+        child = self[key] = self._http.labels(route=route, status=str(status))
+        return child
+
+
 class Telemetry:
     """The figures of one process, in a registry of its own."""
 
@@ -81,7 +94,8 @@ class Telemetry:
             ["route", "status"],
             registry=self.registry,
         )
-        self._http_by: dict[tuple[str, int], Histogram] = {}
+        self.answers = _Answers(self.http)
+        """What counts an answer's seconds, by its route and status."""
         # At zero from the start, as everything that an alert counts: Prometheus sees no growth in what begins at one.
         self._events_by = {kind: self.events.labels(kind=kind.value) for kind in Kind}
         self.decided = Histogram(
@@ -140,13 +154,6 @@ class Telemetry:
 
     def _gauge(self, name: str, told: str, *labels: str) -> Gauge:
         return Gauge(f"assent_{name}", told, labels, registry=self.registry)
-
-    def answered(self, route: str, status: int, seconds: float) -> None:
-        """Count an answer. Looking a label up costs more than counting, so it is done once a label."""
-        child = self._http_by.get((route, status))
-        if child is None:
-            child = self._http_by[route, status] = self.http.labels(route=route, status=str(status))
-        child.observe(seconds)
 
     def committed(self, records: Mapping[str, Iterable[Committed]], seconds: float) -> None:
         """Count a commit and what it put into the trails, by their orgs."""

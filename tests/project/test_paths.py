@@ -16,17 +16,13 @@ if TYPE_CHECKING:
 
     from tests.project.traced import Trace
 
-CEILINGS = {"POST": (57, 225), "click": (52, 170), "claim": (41, 132)}
+CEILINGS = {"POST": (45, 205), "click": (49, 161), "claim": (37, 104)}
 """Files that each path passes, and moves from one to another. They go down with every hop that is saved, never up.
 
-(Once up, by two files: on which request a call stands is a module of its own, and who waits is remembered. Once by one:
-why people are asked is said in the reader's language. And once by one or two: frozen values are copied by a module of
-their own, at a sixth of the price; what a request asks is read once, where its digest is worked out. Once by four
-moves: what a head says is looked up by a function of ours, and not by the framework. Once by one: a head that no
-gateway wrote is told before anything is linked to it. And once by two, and a move or two: a channel's package, which
-may be anybody's, is spoken to through a bulkhead, and what it read is looked at. Once by two moves: what a unit seeks
-is said when it is handed in, so that a commit's units are looked up at once. Once by one: how long a key, an org and a
-session are believed is said in one place instead of three.)
+(Up they went six times, a file or two each, before twelve were taken out at once: which request a call stands on, frozen
+values, heads that no gateway wrote, the bulkhead, and what is believed for half a second are modules of their own. What
+took them out again is a look at what the call had to do in each: see where a hot path asks a mapping of what was
+worked out when it was loaded, and not the module that made it.)
 """
 _ROW = re.compile(r"^\| [^|]*\| (?P<call>[^|]*)\| (?P<rest>.*)\|$")
 _FILE = re.compile(r"`([\w/]+\.py)`")

@@ -152,7 +152,7 @@ class Front:
         route = getattr(scope.get("route"), "path", "unmatched")
         state, query = scope.get("state", {}), scope.get("query_string", b"")
         if b"wait=" not in query and "held" not in state:
-            self._told.telemetry.answered(route, status, seconds)
+            self._told.telemetry.answers[route, status].observe(seconds)
         if scope["method"] not in _LOOKING or b"claim_id=" in query:
             key = state.get("key")
             self._log(
