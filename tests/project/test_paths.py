@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 CEILINGS = {"POST": (45, 205), "click": (49, 161), "claim": (37, 104)}
 """Files that each path passes, and moves from one to another. They go down with every hop that is saved, never up.
 
-(Up they went six times, a file or two each, before twelve were taken out at once: which request a call stands on, frozen
-values, heads that no gateway wrote, the bulkhead, and what is believed for half a second are modules of their own. What
-took them out again is a look at what the call had to do in each: see where a hot path asks a mapping of what was
-worked out when it was loaded, and not the module that made it.)
+(Up they went six times, a file or two each, before twelve were taken out at once: which request a call stands on,
+frozen values, heads that no gateway wrote, the bulkhead, and what is believed for half a second are modules of their
+own. What took others out was to ask, on a hot path, a mapping that was made when something was loaded, and not the
+module that made it; and to look first whether there is anything to do.)
 """
 _ROW = re.compile(r"^\| [^|]*\| (?P<call>[^|]*)\| (?P<rest>.*)\|$")
 _FILE = re.compile(r"`([\w/]+\.py)`")
