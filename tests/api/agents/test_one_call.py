@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -290,8 +291,12 @@ async def test_the_time_of_people_is_in_no_figure_of_the_gateways(
 ) -> None:
     g = gateway
     counted: list[tuple[str, int]] = []
-    figures = type(g.container.telemetry)
-    monkeypatch.setattr(figures, "answered", lambda _, route, status, _seconds: counted.append((route, status)))
+
+    class Seen:
+        def __getitem__(self, key: tuple[str, int]) -> SimpleNamespace:
+            return SimpleNamespace(observe=lambda _: counted.append(key))
+
+    monkeypatch.setattr(g.container.telemetry, "answers", Seen())
     call, request = await waiting(g)
     await g.decide(request)
     await call.answer()

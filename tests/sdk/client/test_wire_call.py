@@ -18,7 +18,7 @@ from tests.domain.samples import START
 from tests.sdk.client.test_wire_view import family
 
 OF_THE_KEY = {"org", "agent", "owner", "evaluation_key"}
-OF_THE_HEADER = {"idempotency_key", "joins"}
+OF_THE_HEADER = {"idempotency_key", "joins", "is_small"}
 OF_THE_PROOF = {"proof", "unproven"}
 """What became of the requester's token."""
 OF_US = OF_THE_KEY | OF_THE_HEADER | OF_THE_PROOF
