@@ -66,7 +66,7 @@ def _redacted(text: str) -> str:
 def hide_secrets_of(platforms: Iterable[Spec]) -> None:
     """Hide what these platforms' secrets look like in every log of this process, from now on."""
     _shapes.learn(shape for spec in platforms for shape in spec.secret_shapes)
-    _is_plain.cache_clear()
+    _plain.clear()
 
 
 def _one_line(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -147,8 +147,11 @@ _acts = logging.getLogger("assent.acts")
 _BLANK = vars(logging.LogRecord("assent.acts", logging.INFO, __file__, 0, "", (), None))
 _PLAIN = re.compile(r"[\w.@:/+{}*-]{1,200}")
 """What a line about an act repeats. Anything else could break it, and is left out."""
-_OUR_ID = re.compile(r"[a-z]{1,5}_[a-z2-7]{32}")
+_is_our_id = re.compile(r"[a-z]{1,5}_[a-z2-7]{32}").fullmatch
 """An id as `RandomIds` makes them: known to be no secret without a look at each shape of one."""
+_plain: set[str] = set()
+"""Words that were found to be plain: actors, routes and kinds come again and again. Ids do not, and are not kept."""
+_MOST_PLAIN = 4096
 
 
 def log_acts(acts: Iterable[tuple[str, Mapping[str, object]]]) -> None:
@@ -158,14 +161,25 @@ def log_acts(acts: Iterable[tuple[str, Mapping[str, object]]]) -> None:
     library looks up for each of its records which file, line, thread and process it is of. Facts that are None, no
     plain word, or look like a secret, are left out.
     """
-    if not _acts.handlers:
+    if _acts.handlers:
+        _write([_line(event, facts) for event, facts in acts])
+
+
+def _line(event: str, facts: Mapping[str, object]) -> dict[str, object]:
+    line: dict[str, object] = {"event": event}
+    for name, fact in facts.items():
+        if fact is None or (isinstance(fact, str) and not (fact in _plain or _is_our_id(fact) or _is_plain(fact))):
+            continue
+        line[name] = fact
+    return line
+
+
+def _write(lines: list[dict[str, object]]) -> None:
+    if not lines:
         return
-    said = [(event, {name: fact for name, fact in facts.items() if _may_be_said(fact)}) for event, facts in acts]
-    if not said:
-        return
-    record = logging.LogRecord.__new__(logging.LogRecord)
     now = time.time()  # noqa: TID251 - when the lines were written, as in every other one
-    vars(record).update(_BLANK, msg=said[0][0], said=said, created=now)
+    record = logging.LogRecord.__new__(logging.LogRecord)
+    vars(record).update(_BLANK, msg=lines[0]["event"], lines=lines, created=now)
     for handler in _acts.handlers:
         handler.handle(record)
 
@@ -202,25 +216,28 @@ def log_records(records: Mapping[str, Iterable[Committed]]) -> None:
     """Say in one line each what a commit put into the trails, by their orgs: all of them in one write."""
     if not _acts.handlers:
         return
-    acts: list[tuple[str, Mapping[str, object]]] = []
-    for org, committed in records.items():
-        for item in committed:
-            record = item.record
-            said = {name: fact for name in _REPEATED if isinstance(fact := record.facts.get(name), str)}
-            acts.append((record.kind.value, {"org": org, "actor": record.actor, "request": item.request_id, **said}))
-    log_acts(acts)
+    _write([_line_of(org, item) for org, committed in records.items() for item in committed])
 
 
-def _may_be_said(fact: object) -> bool:
-    if not isinstance(fact, str):
-        return fact is not None
-    return _OUR_ID.fullmatch(fact) is not None or _is_plain(fact)
+def _line_of(org: str, committed: Committed) -> dict[str, object]:
+    record = committed.record
+    line = _line(record.kind, {"org": org, "actor": record.actor, "request": committed.request_id})
+    facts = record.facts
+    for name in _REPEATED:
+        fact = facts.get(name)
+        if isinstance(fact, str) and (fact in _plain or _is_our_id(fact) or _is_plain(fact)):
+            line[name] = fact
+    return line
 
 
-@lru_cache(maxsize=4096)
 def _is_plain(fact: str) -> bool:
-    """Say whether a fact is a plain word and no secret; actors, routes and kinds come again and again."""
-    return _PLAIN.fullmatch(fact) is not None and _redacted(fact) == fact
+    """Say whether a fact is a plain word and no secret, and know it from then on if it is."""
+    if not _PLAIN.fullmatch(fact) or _redacted(fact) != fact:
+        return False
+    if len(_plain) >= _MOST_PLAIN:  # there is no end to what comes from outside
+        _plain.clear()
+    _plain.add(fact)
+    return True
 
 
 class _ActFormatter(logging.Formatter):
@@ -229,12 +246,25 @@ class _ActFormatter(logging.Formatter):
         self._as_json = log_format == "json"
 
     def format(self, record: logging.LogRecord) -> str:
-        said: Iterable[tuple[str, Mapping[str, object]]] = getattr(record, "said", ())
-        at = f"{datetime.fromtimestamp(record.created, UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
-        return "\n".join([self._line(event, facts, at) for event, facts in said])
-
-    def _line(self, event: str, said: Mapping[str, object], at: str) -> str:
+        lines: list[dict[str, object]] = getattr(record, "lines", [])
+        at = _shown(record.created)
         if self._as_json:
-            return fast_json.encode({"event": event, **said, "level": "info", "timestamp": at}).decode()
-        facts = " ".join([f"{name}={fact}" for name, fact in said.items()])
-        return f"{at} [info     ] {event:<30} {facts}"
+            return _encoder.encode_lines([{**line, "level": "info", "timestamp": at} for line in lines])[:-1].decode()
+        return "\n".join([_layout(*line) % (at, *line.values()) for line in lines])
+
+
+@lru_cache(maxsize=256)
+def _layout(*names: str) -> str:
+    """Lay a line for a console out: there are about as many shapes of it as kinds of events."""
+    facts = " ".join([f"{name.replace('%', '%%')}=%s" for name in names[1:]])
+    return f"%s [info     ] %-30s {facts}"
+
+
+_encoder = fast_json.Encoder()
+
+
+def _shown(created: float) -> str:
+    """Return an instant as structlog stamps it. msgspec takes a quarter of `isoformat`'s time, and leaves out zeros."""
+    at = datetime.fromtimestamp(created, UTC)
+    text = fast_json.encode(at).decode()[1:-2]
+    return f"{text}Z" if at.microsecond else f"{text}.000000Z"

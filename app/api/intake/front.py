@@ -10,7 +10,8 @@ import asyncio
 import re
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -22,7 +23,7 @@ from app.api.wire.routes import ENCODED, PlainRoute, check_legible
 from app.telemetry.logs import log_acts
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -196,6 +197,17 @@ def answered_by(route: PlainRoute) -> set[str]:
     return {*(route.methods or ()), *(("HEAD",) if route.head else ())}
 
 
+class _Way(NamedTuple):
+    """A route with parameters, by the steps of its path."""
+
+    fixed: Callable[[Sequence[str]], object]
+    """Takes those steps out of a path for which no parameter stands: one call, where a look at each would be many."""
+    wanted: object
+    """What they must be."""
+    places: list[tuple[str, int]]
+    route: PlainRoute
+
+
 class Direct:
     """Finds our routes by method and path, and serves them."""
 
@@ -203,7 +215,7 @@ class Direct:
         """Take the routes in the order in which they are tried; those that are no `PlainRoute` are left alone."""
         self._app = app
         self._fixed: dict[tuple[str, str], PlainRoute] = {}
-        self._open: dict[tuple[str, int], list[tuple[list[str | None], list[str], PlainRoute]]] = {}
+        self._open: dict[tuple[str, int], list[_Way]] = {}
         self.add(routes)
 
     def add(self, routes: Iterable[BaseRoute]) -> None:
@@ -213,31 +225,35 @@ class Direct:
                 continue
             steps = route.path_format.split("/")
             names = [name for step in steps for name in _PARAMETER.findall(step)]
-            fixed = [None if _PARAMETER.fullmatch(step) else step for step in steps]
-            if fixed.count(None) != len(names):
+            places = [at for at, step in enumerate(steps) if _PARAMETER.fullmatch(step)]
+            if len(places) != len(names):
                 continue  # a parameter within a step, or of a type: the framework knows how
+            fixed = itemgetter(*[at for at in range(len(steps)) if at not in places])
+            way = _Way(fixed, fixed(steps), list(zip(names, places, strict=True)), route)
             for method in answered_by(route):
                 if names:
-                    self._open.setdefault((method, len(steps)), []).append((fixed, names, route))
+                    self._open.setdefault((method, len(steps)), []).append(way)
                 else:
                     self._fixed.setdefault((method, route.path), route)
 
     def find(self, scope: Scope) -> PlainRoute | None:
         """Return the route of a call, and put it into the scope with the path's parameters; None: ask the framework."""
         method, path = scope["method"], scope["path"]
-        route = self._fixed.get((method, path))
-        parameters: dict[str, str] = {}
+        route, parameters = self._fixed.get((method, path)), {}
         if route is None:
-            steps = path.split("/")
-            for fixed, names, candidate in self._open.get((method, len(steps)), ()):
-                if all(step == wanted or (wanted is None and step) for step, wanted in zip(steps, fixed, strict=True)):
-                    taken = [step for step, wanted in zip(steps, fixed, strict=True) if wanted is None]
-                    route, parameters = candidate, dict(zip(names, taken, strict=True))
-                    break
+            route, parameters = self._lead(method, path.split("/"))
         if route is None or scope.get("root_path"):
             return None
         scope["app"], scope["route"], scope["path_params"] = self._app, route, parameters
         return route
+
+    def _lead(self, method: str, steps: list[str]) -> tuple[PlainRoute | None, dict[str, str]]:
+        for fixed, wanted, places, route in self._open.get((method, len(steps)), ()):
+            if fixed(steps) == wanted:
+                parameters = {name: steps[at] for name, at in places}
+                if "" not in parameters.values():
+                    return route, parameters
+        return None, {}
 
     async def serve(self, route: PlainRoute, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a call of a route that was found. What is no error of ours is answered, and raised again."""

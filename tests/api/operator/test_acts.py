@@ -8,8 +8,11 @@ import logging
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
+from pydantic import BaseModel
 
-from app.telemetry.logs import _ActFormatter, log_acts  # pyright: ignore[reportPrivateUsage] - the lines as they are written
+from app.telemetry import logs
+from app.telemetry.logs import _ActFormatter, hide_secrets_of, log_acts  # pyright: ignore[reportPrivateUsage] - the lines as they are written
+from tests.fixtures.specs import a_spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,3 +126,29 @@ def test_on_a_console_a_line_has_the_same_facts() -> None:
         log_acts([("call.answered", {"actor": "agent:shop", "request": None, "ms": 1.5})])
     (line,) = lines.said
     assert line.endswith("[info     ] call.answered" + " " * 18 + "actor=agent:shop ms=1.5")
+
+
+def test_a_word_that_was_said_is_left_out_once_a_platform_calls_it_a_secret(lines: Lines) -> None:
+    log_acts([("call.answered", {"actor": "magpie-4711"})])
+    hide_secrets_of([a_spec("magpie", BaseModel, secret_shapes=(r"magpie-\d+",))])
+    log_acts([("call.answered", {"actor": "magpie-4711"})])
+    before, after = lines.of("call.answered")
+    assert before["actor"] == "magpie-4711"
+    assert "actor" not in after
+
+
+def test_no_more_than_so_many_words_are_kept_for_plain(lines: Lines) -> None:
+    log_acts([("call.answered", {"actor": f"agent:{each}"}) for each in range(5000)])
+    assert len(lines.of("call.answered")) == 5000
+    assert 0 < len(logs._plain) <= 4096
+
+
+@pytest.mark.parametrize("log_format", ["json", "console"])
+def test_the_instant_of_a_line_has_microseconds_even_where_there_are_none(
+    log_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs.time, "time", lambda: 1_772_359_200.0)
+    with Lines(log_format) as lines:
+        log_acts([("call.answered", {"status": 200})])
+    (line,) = lines.said
+    assert "2026-03-01T10:00:00.000000Z" in line
