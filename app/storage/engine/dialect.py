@@ -35,10 +35,6 @@ LOCK_SECONDS = 4
 """How long a statement waits for somebody else's lock."""
 LITTLE_SECONDS = 0.5
 """How long it does once others have waited in vain: a queue must not wait the whole time once for each in it."""
-_PAGES_BESIDE = 4_000
-"""Pages that SQLite keeps in its log (16 MB) before it copies them into the file: a commit of eight calls changes some
-two hundred, and most of them change again soon. With its own bound, 1,000, each fifth commit copies; so a cycle takes a
-twentieth less (median of eight rounds in turn, seven of them ahead), and with 8,000 or 16,000 not less than that."""
 
 
 def to_us(instant: datetime) -> int:
@@ -202,7 +198,7 @@ class Sqlite:
         """Make an opened connection ready for a lane of the store."""
         del write
         _into_wal(connection)
-        for pragma in ("synchronous=FULL", "foreign_keys=ON", f"wal_autocheckpoint={_PAGES_BESIDE}"):
+        for pragma in ("synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
     def server(self, connection: sqlite3.Connection) -> Server | None:

@@ -6,7 +6,6 @@ import asyncio
 import sqlite3
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +25,8 @@ from tests.requirements import requirement
 from tests.storage.rig import given_request, open_store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
 
@@ -49,20 +50,6 @@ def test_a_commit_of_sqlite_is_on_the_disk_before_it_is_answered(sqlite_file: Sq
     connection.close()
     expected = {"synchronous": 2, "journal_mode": "wal", "foreign_keys": 1}
     assert set_to == expected, "2 is FULL: an fsync for each commit"
-
-
-def test_sqlite_copies_into_its_file_when_16_megabytes_stand_beside_it(sqlite_file: Sqlite) -> None:
-    connection = prepared(sqlite_file)
-    file = Path(connection.execute("PRAGMA database_list").fetchone()[2])
-    connection.execute("CREATE TABLE t (x BLOB)")
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    before, sizes = file.stat().st_size, list[int]()
-    for _ in range(20):
-        connection.execute("INSERT INTO t VALUES (randomblob(1000000))")
-        sizes.append(file.stat().st_size - before)
-    connection.close()
-    assert sizes[14] == 0, "fifteen are in the log alone"
-    assert sizes[19] > 10_000_000, "and twenty are not"
 
 
 def test_a_writer_of_sqlite_has_its_lock_from_the_beginning(sqlite_file: Sqlite) -> None:
