@@ -19,7 +19,8 @@ from structlog.contextvars import bind_contextvars
 
 from app.api.wire.operations import describe
 from app.api.wire.problems import answer_to
-from app.api.wire.routes import ENCODED, PlainRoute, check_legible
+from app.api.wire.queries import refuse_illegible
+from app.api.wire.routes import PlainRoute
 from app.telemetry.logs import log_acts
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
 _PARAMETER = re.compile(r"\{(\w+)\}", re.ASCII)
+_ENCODED = re.compile(rb"[%\x80-\xff]")  # what has to be decoded in a path or a query: in most there is none of it
 _CALL_ID = re.compile(rb"[\w.:-]{1,64}", re.ASCII)
 _TRACE = re.compile(rb"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context, version 00
 
@@ -259,8 +261,8 @@ class Direct:
         """Answer a call of a route that was found. What is no error of ours is answered, and raised again."""
         request = Request(scope, receive, send)
         try:
-            if ENCODED.search(scope.get("raw_path") or b"") or ENCODED.search(scope["query_string"]):
-                check_legible(request)
+            if _ENCODED.search(scope.get("raw_path") or b"") or _ENCODED.search(scope["query_string"]):
+                refuse_illegible(request)
             response = await route.endpoint(request=request, **scope["path_params"])
         except Exception as error:
             response, is_known = await answer_to(request, error)

@@ -6,7 +6,6 @@ kept beside them, for whoever asks (`app.api.wire.operations`); where a router i
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -23,10 +22,7 @@ if TYPE_CHECKING:
 
     Endpoint = Callable[..., Awaitable[Response]]
 
-__all__ = ["ENCODED", "PlainRoute", "Request", "Response", "Router", "check_legible"]
-
-ENCODED = re.compile(rb"[%\x80-\xff]")
-"""What has to be decoded in a path or a query: in most there is none of it."""
+__all__ = ["PlainRoute", "Request", "Response", "Router"]
 
 
 class PlainRoute(Route):
@@ -45,7 +41,7 @@ class PlainRoute(Route):
         strict: bool = False,
     ) -> None:
         async def respond(request: Request) -> Response:
-            check_legible(request)
+            refuse_illegible(request)
             return await endpoint(request=request, **request.path_params)
 
         super().__init__(path, endpoint, methods=methods, name=name, include_in_schema=listed)
@@ -61,13 +57,6 @@ class PlainRoute(Route):
         """Say whether a call is for this route, and by which name it is counted."""
         match, found = super().matches(scope)
         return match, {**found, "route": self} if found else found
-
-
-def check_legible(request: Request) -> None:
-    """Refuse a path or a query that cannot be read. Raises InvalidError."""
-    scope = request.scope
-    if ENCODED.search(scope.get("raw_path") or b"") or ENCODED.search(scope["query_string"]):
-        refuse_illegible(request)
 
 
 class Router:
