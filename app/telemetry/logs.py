@@ -221,13 +221,8 @@ def log_records(records: Mapping[str, Iterable[Committed]]) -> None:
 
 def _line_of(org: str, committed: Committed) -> dict[str, object]:
     record = committed.record
-    line = _line(record.kind, {"org": org, "actor": record.actor, "request": committed.request_id})
-    facts = record.facts
-    for name in _REPEATED:
-        fact = facts.get(name)
-        if isinstance(fact, str) and (fact in _plain or _is_our_id(fact) or _is_plain(fact)):
-            line[name] = fact
-    return line
+    said = {name: fact for name in _REPEATED if isinstance(fact := record.facts.get(name), str)}
+    return _line(record.kind, {"org": org, "actor": record.actor, "request": committed.request_id, **said})
 
 
 def _is_plain(fact: str) -> bool:
