@@ -104,7 +104,7 @@ def _is_simple(value: object, max_depth: int = MAX_DEPTH, max_values: int | None
             elif type(part) is dict and _are_plain(part):
                 within += part.values()
                 is_leaf = False
-            elif not _is_simple_scalar(part):
+            elif type(part) is not bool and (type(part) is not str or _has_lone_surrogate(part)):
                 return False
         if is_leaf:
             return True
@@ -119,14 +119,6 @@ def _are_plain(names: Iterable[str]) -> bool:
         return "".join(names).isascii()
     except TypeError:  # one is no text
         return False
-
-
-def _is_simple_scalar(value: object) -> bool:
-    if type(value) is bool or value is None:
-        return True
-    if type(value) is str:
-        return not _has_lone_surrogate(value)
-    return type(value) is int and -MAX_INT <= value <= MAX_INT
 
 
 def _refuse_faults(value: object, max_depth: int, max_values: int | None) -> None:
