@@ -272,7 +272,7 @@ class Channel(Protocol):
 
     @property
     def chat_id(self) -> str:
-        """The chat its cards go to. It is asked once, when the channel has been built."""
+        """The chat its cards go to: the same one for as long as the channel runs."""
         ...
 
     @property

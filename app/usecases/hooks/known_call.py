@@ -111,7 +111,7 @@ class HookBook:
 
         The second where the hooks cannot be built: without them nothing is judged, and no call is answered.
         """
-        loaded = self._book.in_force.get(org) or self._book.current(org)
+        loaded = self._book.in_force.get(org) or self._book.current(org)  # which says why there is none
         built = self._built.get(org)
         if built is None or (built[0] is not loaded and not built[0].is_load_of(loaded)):
             try:
@@ -149,7 +149,6 @@ class LookUp:
         """Take what it asks."""
         self._hooks = hooks
         self._lineage = lineage
-        self._noted = lineage.noted
         self._store = store
         self._clock = clock
         self._standing = Believed[_Standing]()
@@ -159,7 +158,7 @@ class LookUp:
         loaded, registry = self._hooks.current(run.org)
         standing = await self._stands(run.org)
         line = NOBODY_ABOVE  # for nearly all: of a session that is known, in an org where none was started by another
-        is_known = (run.org, run.agent, run.session) in self._noted
+        is_known = (run.org, run.agent, run.session) in self._lineage.noted
         if standing.has_family or run.parent_session is not None or not is_known:
             line = await self._lineage.above(_descent(run), has_family=standing.has_family)
         if run.parent_session is not None and not standing.has_family:
