@@ -33,7 +33,7 @@ class IdFactory(Protocol):
     """Where ids come from."""
 
     def new(self, prefix: str) -> str:
-        """Return an unguessable id such as ``req_…``: 160 random bits and no time in it."""
+        """Return an unguessable id such as ``req_…``: 135 random bits of its own, no time and no order in it."""
         ...
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
 from datetime import timedelta
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -481,15 +483,33 @@ async def test_guessing_keys_is_slowed_down_by_source_and_hurts_nobody_else(gate
 
 
 @requirement("S-52")
-def test_ids_are_unguessable_and_tell_no_time() -> None:
+def test_ids_are_unguessable_whichever_others_one_knows() -> None:
     ids = RandomIds()
     made = [ids.new("req") for _ in range(100_000)]
-    assert len(set(made)) == len(made)
-    assert all(re.fullmatch(r"req_[a-z2-7]{32}", each) for each in made[:100])  # 160 bits
-    rising = sum(a < b for a, b in pairwise(made))
+    assert all(re.fullmatch(r"req_[a-z2-7]{32}", each) for each in made)
+    own = [each[9:] for each in made]  # 27 letters of five bits: what those who know the first five still have to guess
+    assert len(set(own)) == len(own)
+    rising = sum(a < b for a, b in pairwise(own))
     assert 49_000 < rising < 51_000  # no order
-    for place in range(4, 36):  # and no part that stands still
+    for place in range(27):  # and no part that stands still
+        assert len({each[place] for each in own[:2_000]}) == 32
+
+
+@requirement("S-52")
+def test_what_ids_of_a_moment_share_tells_neither_when_nor_after_what(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count()  # each id a second after the one before: a moment of its own
+    monkeypatch.setattr("app.identifiers.time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    ids = RandomIds()
+    made = [ids.new("req")[4:9] for _ in range(20_000)]
+    rising = sum(a < b for a, b in pairwise(made))
+    assert 9_500 < rising < 10_500
+    for place in range(5):
         assert len({each[place] for each in made[:2_000]}) == 32
+    assert len(set(made)) > 19_950  # of 2²⁵
+
+    # And at one moment they stand side by side in an index.
+    monkeypatch.setattr("app.identifiers.time", SimpleNamespace(monotonic=lambda: 1e9))
+    assert len({ids.new("req")[4:9] for _ in range(1_000)} | {ids.new("evt")[4:9]}) == 1
 
 
 @requirement("S-34")
