@@ -192,18 +192,18 @@ async def lost(g: Gateway) -> None:
     """The database is set back to a copy of it behind the gateway's back, and the gateway connects anew."""
     file = g.url.removeprefix("sqlite:///")
     writer = g.container.store._writer
-    begin = type(writer)._begin_turn
+    serve = type(writer)._serve_batch
 
-    def anew(lane: Any, jobs: Any) -> None:
+    def anew(lane: Any, jobs: Any) -> Any:
         if lane is writer:  # on its own thread: to close what another thread is reading from ends the interpreter
             lane._disconnect()
-        begin(lane, jobs)
+        return serve(lane, jobs)
 
     with closing(sqlite3.connect(":memory:")) as copy, closing(sqlite3.connect(file)) as live:
         live.backup(copy)
         await g.ask(arguments={"amount": 16})
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(type(writer), "_begin_turn", anew)
+            patched.setattr(type(writer), "_serve_batch", anew)
             copy.backup(live)
             await g.call("PUT", "/v1/switches/read-only", {"on": False}, who="admin")
 

@@ -113,8 +113,8 @@ class Dialect(Protocol):
         """Inside, statements are sent without waiting for each one's answer, where the driver can."""
         ...
 
-    def begin(self, connection: Any, *, write: bool) -> None:
-        """Begin."""
+    def begin(self, connection: Any, *, write: bool) -> int | None:
+        """Begin. Return what is another number once anybody else has committed; None where nothing tells."""
         ...
 
     def scope(self, connection: Any, org: str) -> None:
@@ -221,9 +221,16 @@ class Sqlite:
         del connection
         return nullcontext()
 
-    def begin(self, connection: sqlite3.Connection, *, write: bool) -> None:
-        """Begin; a writer takes the lock at once, so that nothing it reads can go stale."""
-        connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+    def begin(self, connection: sqlite3.Connection, *, write: bool) -> int | None:
+        """Begin; a writer takes the lock at once, so that nothing it reads can go stale.
+
+        `data_version` changes with each commit of any other connection, of whatever program; each counts for itself.
+        """
+        if not write:
+            connection.execute("BEGIN")
+            return None
+        connection.execute("BEGIN IMMEDIATE")
+        return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
     def scope(self, connection: sqlite3.Connection, org: str) -> None:
         """Nothing: SQLite has no row security; every statement names its org."""

@@ -41,24 +41,21 @@ if TYPE_CHECKING:
 
 MOST = 128
 """Units in one commit at most: keeps the longest wait short."""
-
 ENOUGH = 1.0
 """Seconds after which a batch begins no other unit: the rest is a commit of its own, right behind it.
 
 A unit that reads waits after each answer for its turn among this process's threads, milliseconds where others are busy.
 A hundred such units are slow, not silent: they must not come near `LONGEST`, which throws their work away.
 """
-
 LONGEST = 8.0
 """Seconds from BEGIN to COMMIT at most.
 
 A process that was frozen in between must not write when it thaws: its locks may be gone, and the instant that its units
 decided at is long past. They decide anew.
 """
-
+_MOST_OWN = 512
 _IN_VAIN = 3
 """Failures of one batch to get a lock, after which the rest of it does not try."""
-
 _TRIES = 5
 """How often a unit that lost a race decides anew before its caller is told to try later."""
 
@@ -94,7 +91,7 @@ class Lane:
         self._write = write
         self._committed = committed
         self._failed = failed
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self.jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._left: Sequence[Job] = ()  # what the batch before has not come to
         self._connection: Any = None
         self.longest = longest
@@ -103,6 +100,8 @@ class Lane:
         self.trouble: Trouble | None = None
         """What keeps the database from being used; None once it has been seen to work again."""
         self._little = False  # patience with locks
+        self._own: dict[str, object] = {}  # rows as its commits left them
+        self._stamp: int | None = None  # another one: somebody else has written since
         self._scope: str | None = None  # the org whose rows the connection shows; None: nobody knows
         self._gate = threading.Lock()  # between this thread and whoever abandons its batch
         self._current: Sequence[Job] = ()
@@ -116,17 +115,17 @@ class Lane:
 
     def stop(self) -> None:
         """Finish what waits, then end the thread and close the connection. Blocks; call it off the loop."""
-        self._jobs.put(None)
+        self.jobs.put(None)
         self._thread.join()
 
     @property
     def backlog(self) -> int:
         """Return about how many units wait."""
-        return self._jobs.qsize() + len(self._left)
+        return self.jobs.qsize() + len(self._left)
 
     def submit(self, job: Job) -> None:
         """Queue a unit."""
-        self._jobs.put(job)
+        self.jobs.put(job)
 
     def abandon(self, turn: int) -> None:
         """Give up on the batch of this turn, if it still runs: answer its callers, and cut its connection.
@@ -144,10 +143,6 @@ class Lane:
         log.error("store.silent", units=len(jobs), committing=committing)
         answers.refuse_abandoned(jobs, committing=committing)
 
-    def refuse_waiting(self, trouble: Trouble) -> None:
-        """Answer those whose turn has not come: it will not come soon. Safe to call from any thread."""
-        answers.refuse_queued(self._jobs, trouble)
-
     def _serve(self) -> None:
         stopping = False
         while self._left or not stopping:
@@ -159,7 +154,9 @@ class Lane:
                 jobs = answers.still_patient(jobs, self.trouble or Trouble.LOCKED)
             if not jobs:
                 continue
-            self._begin_turn(jobs)
+            with self._gate:
+                self.turn += 1
+                self._current, self._abandoned, self._committing = jobs, False, False
             left = self._serve_batch(jobs)
             with self._gate:
                 self.turn, self._current = self.turn + 1, ()
@@ -170,16 +167,11 @@ class Lane:
     def _next_jobs(self) -> tuple[list[Job], bool]:
         """Wait for a unit, and return it with those behind it; and whether it was the end."""
         jobs: list[Job] = []
-        while not jobs or (len(jobs) < MOST and not self._jobs.empty()):
-            if (job := self._jobs.get()) is None:
+        while not jobs or (len(jobs) < MOST and not self.jobs.empty()):
+            if (job := self.jobs.get()) is None:
                 return jobs, True
             jobs.append(job)
         return jobs, False
-
-    def _begin_turn(self, jobs: Sequence[Job]) -> None:
-        with self._gate:
-            self.turn += 1
-            self._current, self._abandoned, self._committing = jobs, False, False
 
     def _serve_batch(self, jobs: Sequence[Job]) -> Sequence[Job]:
         """Answer these units but for those, which are returned, that the batch has not come to."""
@@ -244,13 +236,15 @@ class Lane:
         return trouble
 
     def _transact(self, jobs: Sequence[Job], *, again: bool = False) -> None:
-        batch = Batch(seals=self._together.seals, vault=self._together.vault, writes=self._write, again=again)
+        together = self._together
+        batch = Batch(own=self._own, seals=together.seals, vault=together.vault, writes=self._write, again=again)
         self._next_turn()
         connection = self._connected()
         began = time.monotonic()
         try:
             self._commit(connection, jobs, batch, began)
         except Exception as error:
+            self._own.clear()
             failure = self._dialect.failure(error)
             if kind := answers.kind_of(error, failure):
                 self._failed(kind)
@@ -272,6 +266,9 @@ class Lane:
             failpoint("commit.after")
         if self._write:
             self._is_new = False
+            self._own.update(batch.leaves)
+            while len(self._own) > _MOST_OWN:
+                del self._own[next(iter(self._own))]
             batch.seconds = time.monotonic() - began
             self._committed(batch)
             if self._little:
@@ -286,7 +283,10 @@ class Lane:
 
     def _commit(self, connection: Any, jobs: Sequence[Job], batch: Batch, began: float) -> None:
         with self._dialect.pipeline(connection):
-            self._dialect.begin(connection, write=self._write)
+            stamp = self._dialect.begin(connection, write=self._write)
+            if stamp is None or stamp != self._stamp:
+                self._own.clear()
+            self._stamp = stamp
             self._run_units(connection, jobs, batch, began)
             if self._write and batch.ticket is None and self._dialect.beside:  # no unit has looked at the clock
                 batch.ticket = self._dialect.clock(connection, write=True).ticket
@@ -366,6 +366,7 @@ class Lane:
 
     def _disconnect(self) -> None:
         self._scope = None
+        self._own.clear()
         with self._gate:
             connection, self._connection = self._connection, None
         answers.close(connection)

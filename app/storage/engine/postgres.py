@@ -105,7 +105,10 @@ class Postgres:
             raise LostGuardError from error
 
     def begin(self, connection: psycopg.Connection[Any], *, write: bool) -> None:
-        """Begin a writer's transaction. Each statement of a reader sees what was committed before it in any case."""
+        """Begin a writer's transaction. Each statement of a reader sees what was committed before it in any case.
+
+        Nothing tells who else has committed: that is read, behind the locks.
+        """
         if write:
             connection.execute("BEGIN")
 

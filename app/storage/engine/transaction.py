@@ -117,6 +117,8 @@ class Link(NamedTuple):
 class Batch:
     """What the units of one commit leave to be done together: audit events before it, wake-ups after it."""
 
+    own: dict[str, object] = field(default_factory=dict[str, object])
+    leaves: dict[str, object] = field(default_factory=dict[str, object])
     records: dict[str, list[Pending]] = field(default_factory=dict[str, list[Pending]])
     changed: dict[tuple[str, str], object] = field(default_factory=dict[tuple[str, str], object])
     outbox_filled: bool = False
@@ -177,8 +179,8 @@ class Tx:
     """One unit's view of a transaction, in the scope of one org."""
 
     __slots__ = (
-        "_batch", "_connection", "_dialect", "_now", "bound", "fresh_keys", "ids", "org", "refused", "seals", "traced",
-        "unread", "vault",
+        "_batch", "_connection", "_dialect", "_now", "bound", "fresh_keys", "ids", "leaves", "org", "own", "refused",
+        "seals", "traced", "unread", "vault",
     )  # fmt: skip
 
     def __init__(self, connection: Any, dialect: Dialect, ids: IdFactory, org: str, batch: Batch) -> None:
@@ -191,6 +193,8 @@ class Tx:
         self.org = org
         self.traced: Traced | None = None
         """What this unit is told of the trace that it is part of, and tells; None where nobody traces it."""
+        self.own, self.leaves = batch.own, batch.leaves
+        """Rows as this lane's commits left them, by name, while nobody else writes; and as this one leaves them."""
         self.seals = batch.seals
         """What rows are sealed with; None in a tool that has no key."""
         self.bound = batch.bound
@@ -216,8 +220,7 @@ class Tx:
     def all(self, statement: Statement, **parameters: object) -> list[Row]:
         """Run a select and return its rows."""
         self._send_before(statement)
-        cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
-        return self._read(statement, cursor.fetchall())
+        return self._read(statement, self._connection.execute(*statement.bound(self._dialect, parameters)).fetchall())
 
     def all_now(self, statement: Statement, **parameters: object) -> tuple[list[Row], datetime]:
         """Run a writer's select, and read the clock anew in the same breath: behind any lock that was taken before."""
@@ -248,8 +251,7 @@ class Tx:
 
     def one(self, statement: Statement, **parameters: object) -> Row | None:
         """Run a select and return its only row, or None."""
-        found = self.all(statement, **parameters)
-        return found[0] if found else None
+        return next(iter(self.all(statement, **parameters)), None)
 
     def write(self, statement: Statement, **parameters: object) -> None:
         """Run a write whose effect nobody looks at."""

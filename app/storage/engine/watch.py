@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from app.storage.engine import answers
 from app.storage.engine.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Watch:
         for lane, seconds in hanging.items():
             if self.trouble is not None or seconds >= lane.longest:
                 lane.abandon(self._looks[lane][0])
-                lane.refuse_waiting(Trouble.SILENT)
+                answers.refuse_queued(lane.jobs, Trouble.SILENT)
 
     def _seen(self, lane: Lane) -> int:
         """Count the looks that have found a lane at the batch that it is at; 0 for one that goes on."""

@@ -54,6 +54,7 @@ def encrypt_values(tx: Tx, ids: Sequence[str]) -> int:
     for request_id in ids:
         _encrypt(tx, request_id, EXECUTION, _OF_EXECUTION)
         _encrypt(tx, request_id, REQUEST, _OF_REQUEST)
+        tx.leaves[request_id] = None  # it has to be read
     return len(ids)
 
 

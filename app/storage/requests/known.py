@@ -4,6 +4,9 @@ Whoever reads a row that is as it was last read or written here, gets that. Near
 asks, and most rows are read again soon after they were written here. A row is known by all that it says: each column is
 compared as it is kept, ciphertexts, digest and seal with it. So what is remembered of a commit that did not happen is
 never found again, and a row that anybody changed is another one, which is read and judged anew.
+
+Where the database tells that nobody else has committed since (SQLite does), a row that the lane itself left so is not
+even read: see `find_own` in `requests.py`. Whoever writes rows of a request past `save_request` says so in `Tx.leaves`.
 """
 
 from __future__ import annotations
@@ -101,6 +104,8 @@ class Known(NamedTuple):
     moved: tuple[object, Moved] | None = None
     """The rest of it with its seal, where the whole is known: it was written here, or its seal was verified."""
     request: ConfirmationRequest | None = None
+    trace: str | None = None
+    """The `traceparent` under which it was submitted."""
 
 
 def digest_of(request_id: str, org: str, columns: Mapping[str, object]) -> str:
@@ -172,17 +177,20 @@ def remember(tx: Tx, request_id: str, known: Known) -> None:
     """Remember a row, if it is not too long; what was remembered of it before is forgotten."""
     all_known = _all_known(tx)
     before = cast("Known | None", all_known.pop(request_id, None))
+    tx.leaves[request_id] = None
     if known.request is not None and not _reads_back(known.request):
         return
     if (before is None or before.kept is not known.kept) and len(repr(known.kept)) > _LONGEST:
         return
     all_known[request_id] = known
+    tx.leaves[request_id] = known
     if len(all_known) > _MOST:
         all_known.popitem(last=False)
 
 
 def forget(tx: Tx, request_id: str) -> None:
-    """Forget a row: what it asks is written anew."""
+    """Forget a row: it is written anew, nobody knows yet how."""
+    tx.leaves[request_id] = None
     _all_known(tx).pop(request_id, None)
 
 

@@ -29,12 +29,14 @@ def read_known(tx: Tx, rows: Sequence[Row]) -> Known:
         known = None
     elif known.moved == (row["seal"], moved_of(rows)):
         row["unread"] = None  # nothing of it is encrypted but what was read before
+        tx.leaves[row["id"]] = known
         return known
     if known is not None and known.fields is not None:
         show(tx, row, ((EXECUTION.hidden, "execution_"),))
         return known._replace(moved=None, request=None)
     show(tx, row, ((REQUEST.hidden, ""), (EXECUTION.hidden, "execution_")))
-    found = Known(kept, digest_of(row["id"], row["org"], row), REQUEST.read_lasting(row))
+    digest = digest_of(row["id"], row["org"], row)
+    found = Known(kept, digest, REQUEST.read_lasting(row), trace=row["traceparent"])
     if row["unread"] is None:
         remember(tx, row["id"], found)
     return found

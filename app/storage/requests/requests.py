@@ -12,7 +12,16 @@ from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.identity.vault import hidden
 from app.storage.requests.decisions import drop_decision
-from app.storage.requests.known import Known, digest_of, find_known, forget, kept_of, moved_to, remember, seals_of
+from app.storage.requests.known import (
+    Known,
+    digest_of,
+    find_known,
+    forget,
+    kept_of,
+    moved_to,
+    remember,
+    seals_of,
+)
 from app.storage.requests.request_rows import AGGREGATE, request_from_rows
 from app.storage.requests.sealing import read_sealed
 from app.storage.statements.one_of import each_of
@@ -32,11 +41,14 @@ if TYPE_CHECKING:
 
     from app.domain.request.request import ConfirmationRequest, State
 
+_RESTORED = (
+    EPOCH.scalar_subquery().label("epoch"),
+    select(func.max(restores.c.restored_at)).scalar_subquery().label("restored_at"),
+)
 _HELD = AGGREGATE.add_columns(
     # Read behind the lock, in the same statement: a claim needs no further one to know that no switch is on.
     exists().where(switches.c.org == requests.c.org, switches.c.is_on == 1).correlate(requests).label("any_switch"),
-    EPOCH.scalar_subquery().label("epoch"),
-    select(func.max(restores.c.restored_at)).scalar_subquery().label("restored_at"),
+    *_RESTORED,
     select(func.max(audit_events.c.request_version))
     .where(audit_events.c.request_id == requests.c.id)
     .correlate(requests)
@@ -57,6 +69,11 @@ _LOCK_MANY = Statement(
     select(requests.c.id).where(each_of(requests.c.id, "ids")).order_by(requests.c.id).with_for_update()
 )
 _GET_MANY = Statement(_HELD.where(each_of(requests.c.id, "ids")).order_by(*_IN_ORDER))
+_BESIDE = Statement(
+    select(
+        exists().where(switches.c.org == bindparam("for_org"), switches.c.is_on == 1).label("any_switch"), *_RESTORED
+    )
+)
 _DERIVED = Statement(
     select(requests.c.id, requests.c.org, *(requests.c[name] for name in REQUEST.derived.names)).where(
         each_of(requests.c.id, "ids")
@@ -138,7 +155,7 @@ def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
     tx.gather(OPENED, **kept, **sealed._asdict(), traceparent=traceparent)
     if sealed.seal is not None and sealed.bound_digest is not None:
         row = kept_of(kept, sealed.bound_digest)
-        remember(tx, request.id, Known(row, sealed.bound_digest, None, (sealed.seal, moved), request))
+        remember(tx, request.id, Known(row, sealed.bound_digest, None, (sealed.seal, moved), request, traceparent))
 
 
 def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
@@ -193,16 +210,22 @@ class Held(NamedTuple):
 def lock_to_claim(tx: Tx, request_id: str) -> Held | None:
     """Lock a request as `lock_request` does, and read what else a claim must know in the same statement."""
     rows, now = _locked_rows(tx, request_id)
-    request = read_sealed(tx, rows) if rows else None
+    if not rows:
+        return None
+    beside: Row = rows[0]
+    if (shared := beside.get("beside")) is not None:  # it was not read: what is others', too, is, once for a batch
+        if tx.org not in shared:
+            shared[tx.org] = tx.one(_BESIDE, for_org=tx.org)
+        beside = shared[tx.org]
+    request = read_sealed(tx, rows)
     if request is None:
         return None
-    first = rows[0]
-    restored = first["restored_at"]
+    restored = beside["restored_at"]
     return Held(
         request=request,
         now=now,
-        any_switch=bool(first["any_switch"]),
-        epoch=first["epoch"],
+        any_switch=bool(beside["any_switch"]),
+        epoch=beside["epoch"],
         restored_at=None if restored is None else from_us(restored),
     )
 
@@ -211,6 +234,8 @@ def _locked_rows(tx: Tx, request_id: str) -> tuple[list[Row], datetime]:
     taken = tx.take_locked(request_id)
     if taken is not None:
         return taken
+    if (own := own_rows(tx, [request_id])) and own[request_id][0]["org"] == tx.org:
+        return own[request_id], tx.lock_now()
     if tx.locks_rows:
         tx.write(_LOCK, request_id=request_id, for_org=tx.org)
     return tx.all_now(_GET_HELD, request_id=request_id, for_org=tx.org)
@@ -220,11 +245,42 @@ def lock_many(tx: Tx, ids: Sequence[str]) -> tuple[dict[str, list[Row]], datetim
     """Lock requests in the order of their ids, *then* read the clock and their rows: one round trip for a batch."""
     if tx.locks_rows:
         tx.write(_LOCK_MANY, ids=ids)
-    rows, now = tx.all_now(_GET_MANY, ids=ids)
-    by_id: dict[str, list[Row]] = {}
+    by_id = own_rows(tx, ids)
+    unknown = [each for each in ids if each not in by_id] if by_id else ids
+    if not unknown:
+        return by_id, tx.lock_now()
+    rows, now = tx.all_now(_GET_MANY, ids=unknown)
     for row in rows:
         by_id.setdefault(row["id"], []).append(row)
     return by_id, now
+
+
+def own_rows(tx: Tx, ids: Sequence[str]) -> dict[str, list[Row]]:
+    """Return the rows of those requests that are as this lane left them, which need not be read."""
+    shared: dict[str, Row] = {}
+    return {each: [{**row, "beside": shared}] for each in ids if (row := find_own(tx, each)) is not None}
+
+
+def find_own(tx: Tx, request_id: str) -> Row | None:
+    """Return a request's row that is as this lane left it, as far as whoever locked it looks at any: with what it says.
+
+    Only what is remembered still: with a key of its values that is destroyed, all of that is forgotten.
+    """
+    known = None if request_id in tx.leaves else tx.own.get(request_id)  # what was touched since is read
+    if not isinstance(known, Known) or tx.vault is None or known is not tx.vault.shown.get(request_id):
+        return None
+    if known.moved is None or known.request is None:
+        return None
+    return {
+        "id": request_id,
+        "org": known.request.call.org,
+        "bound_digest": known.digest,
+        "seal": known.moved[0],
+        "known": known,
+        "unread": None,
+        "said_version": known.request.version,
+        "traceparent": known.trace,
+    }
 
 
 def list_attached(tx: Tx, base: str) -> list[tuple[tuple[str, int], str | None]]:
@@ -260,6 +316,8 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
         kept = {**columns, "seal": sealed.seal}
         if known is not None and sealed.seal is not None:
             remember(tx, after.id, known._replace(moved=(sealed.seal, moved), request=after))
+        else:
+            forget(tx, before.id)
     tx.gather(statement, request_id=before.id, old_version=before.version, **kept)
     if before.decisions:
         still = {decision.person for decision in after.decisions}

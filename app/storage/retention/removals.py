@@ -18,6 +18,7 @@ from app.domain.rules.permits import BY_RULE
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.payments.spends import retire_spends
+from app.storage.requests.known import forget
 from app.storage.statements.one_of import of_org, one_of
 from app.storage.tables.payment_tables import lifts, spends, standing_approvals
 from app.storage.tables.secret_tables import exhibits
@@ -199,6 +200,8 @@ def remove_requests(tx: Tx, found: Sequence[Seen], *, before: datetime) -> Remov
     for statement in _DROP_REST:
         tx.write(statement, for_org=tx.org, ids=ids)
     tx.write(_DROP, for_org=tx.org, ids=ids)
+    for each in ids:
+        forget(tx, each)
     return Removed(requests=tuple(ids), deliveries=cards, outbox=errands)
 
 

@@ -32,6 +32,11 @@ TRIPS = (17, 1.9)
 """How often the gateway waits for PostgreSQL's answer in a cycle, alone and with `MANY`."""
 
 
+@pytest.fixture(autouse=True)
+def nothing_read_again() -> None:
+    """Read no row once more, as other tests do: it would be counted."""
+
+
 class Counted(Protocol):
     """What has been sent to a database: each statement's text with how often, and the round trips."""
 
