@@ -266,7 +266,7 @@ class Tx:
         self.send()
         self._dialect.guard(self._connection, *statement.bound(self._dialect, parameters))
 
-    def gather(self, write: RowWrite, **row: object) -> None:
+    def gather(self, write: RowWrite, /, **row: object) -> None:
         """Write a row together with those of other units: before the next statement that could see it, or the commit.
 
         If it is a guard, it is one like those of `guard`.
