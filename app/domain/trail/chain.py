@@ -90,7 +90,7 @@ def _leaf(  # noqa: PLR0917 - the parts of an event, in the order in which it de
             "at": _instant(at),
             "facts": Raw(facts),
             "id": event_id,
-            "kind": record.kind.value,
+            "kind": record.kind,  # written as the text that it is
             "org": org,
             "request_id": request_id,
             "request_version": request_version,

@@ -224,7 +224,7 @@ def _to_row(event: AuditEvent, facts: bytes | None = None) -> Row:
         "seq": event.seq,
         "id": event.id,
         "at": to_us(event.at),
-        "kind": event.record.kind.value,
+        "kind": str(event.record.kind),
         "actor": event.record.actor,
         "request_id": event.request_id,
         "request_version": event.request_version,
