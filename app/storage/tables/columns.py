@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import sqlalchemy as sa
 from msgspec import Struct
 from msgspec import json as fast_json
+from msgspec.structs import asdict
 
 from app.domain.errors import AssentError
 from app.storage.engine.dialect import MICROSECOND, from_us, to_us
@@ -100,12 +101,11 @@ def listed(encode: Callable[[Any], object], decode: Callable[[Any], Any], *, few
 
 def documents(kind: type[Struct], /, **how: Kept) -> Kept:
     """Keep a tuple of values with all their fields; `how` says it of those that JSON does not know."""
-    names = kind.__struct_fields__
     there = [(name, kept.encode) for name, kept in how.items() if kept.encode]
     back = [(name, kept.decode) for name, kept in how.items() if kept.decode]
 
     def encode(value: Any) -> Row:
-        found = {name: getattr(value, name) for name in names}
+        found = asdict(value)
         _convert(found, there)
         return found
 
@@ -118,8 +118,8 @@ def documents(kind: type[Struct], /, **how: Kept) -> Kept:
 
 def _convert(found: Row, ways: Iterable[tuple[str, Callable[[Any], Any]]]) -> None:
     for name, convert in ways:
-        if found.get(name) is not None:  # a field that is younger than the row is not in it
-            found[name] = convert(found[name])
+        if (raw := found.get(name)) is not None:  # a field that is younger than the row is not in it
+            found[name] = convert(raw)
 
 
 @dataclass(frozen=True, slots=True)
