@@ -127,6 +127,11 @@ class Directory(Struct, frozen=True, kw_only=True, dict=True):
         """Those with limits, found once: where there are none, nobody asks what a call would spend."""
         return tuple(who for who in self.people.values() if who.limits is not None)
 
+    @cached_property
+    def absent(self) -> tuple[Person, ...]:
+        """Those who are away on some day, found once: where there are none, nobody asks which day it is."""
+        return tuple(who for who in self.people.values() if who.away)
+
     def over_limit(self, amount: Amount | None) -> frozenset[str]:
         """Return the people who may not approve as much, by e-mail."""
         return frozenset(who.email for who in self.limited if not who.may_approve(amount))
@@ -170,7 +175,7 @@ class Directory(Struct, frozen=True, kw_only=True, dict=True):
 
     def acting_on(self, day: date) -> tuple[tuple[str, str], ...]:
         """Return who may act for whom on a day, as (delegate, person away). A delegate's delegate acts for nobody."""
-        pairs = ((person.delegate_on(day), person.email) for person in self.people.values() if person.away)
+        pairs = ((person.delegate_on(day), person.email) for person in self.absent)
         known = ((self.find(to), of) for to, of in pairs if to is not None)
         return tuple((delegate.email, of) for delegate, of in known if delegate is not None)
 

@@ -167,6 +167,8 @@ def people_of(stages: Sequence[Stage], policy: Policy) -> frozenset[str]:
 
 
 def _acting(policy: Policy, now: datetime) -> tuple[tuple[str, str], ...]:
+    if not policy.directory.absent:
+        return ()
     return policy.directory.acting_on(now.astimezone(policy.zone).date())
 
 
