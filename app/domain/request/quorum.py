@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from app.domain.request.decision import Decision
     from app.domain.request.quorum import Stage
 
+_NOBODY: frozenset[str] = frozenset()
+
 
 class Stage(Struct, frozen=True, kw_only=True):
     """`need` distinct people out of the groups `of` must approve before the next step is asked.
@@ -82,7 +84,7 @@ class Electorate(Struct, frozen=True, kw_only=True):
 
     def entitled(self) -> frozenset[str]:
         """Return everyone who may vote in some stage."""
-        own = frozenset[str]().union(*self.stages)
+        own = _NOBODY.union(*self.stages)
         return own | {delegate for (delegate, _), stages in self.acting.items() if stages}
 
     def is_barred(self, person: str) -> bool:
@@ -165,7 +167,7 @@ def met(stages: Sequence[Stage], decisions: Iterable[Decision], voters: Electora
 
 def reachable(stages: Sequence[Stage], voters: Electorate, *, without: Collection[str] = ()) -> bool:
     """Say whether the stages could be met at all, if everyone who is entitled, but `without` some, approved."""
-    people = frozenset[str]().union(*voters.stages) - voters.over_limit - frozenset(without)
+    people = _NOBODY.union(*voters.stages) - voters.over_limit - frozenset(without)
     return _tally(stages, {person: voters.places_of(person, None) for person in people}).met
 
 
@@ -200,7 +202,7 @@ def _seats(decisions: Sequence[Decision], voters: Electorate, verdict: Verdict) 
     Whoever is acted for has one vote: their own, if they voted at all, else that of the first who acts for them.
     """
     spoken = {decision.person for decision in decisions}
-    acted_for = set[str]()
+    acted_for: set[str] = set()
     seats: dict[str, frozenset[int]] = {}
     for decision in decisions:
         principal = decision.on_behalf_of

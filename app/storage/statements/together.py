@@ -186,10 +186,10 @@ _combined: dict[tuple[tuple[RowWrite, ...], bool], tuple[str, Row]] = {}
 class Gathered:
     """The rows of a commit that wait to be sent."""
 
-    tables: set[str] = field(default_factory=set[str])
+    tables: set[str] = field(default_factory=set)
     """Where they are to be written."""
-    rows: dict[RowWrite, list[Row]] = field(default_factory=dict[RowWrite, "list[Row]"])
-    names: set[tuple[str, object]] = field(default_factory=set[tuple[str, object]])
+    rows: dict[RowWrite, list[Row]] = field(default_factory=dict)
+    names: set[tuple[str, object]] = field(default_factory=set)
     """Each row's table and name."""
 
     def has_more_in(self, tables: Collection[str], *, than: Collection[RowWrite]) -> bool:

@@ -182,7 +182,7 @@ def _voters(  # noqa: PLR0917 - what an electorate is made of
 ) -> Electorate:
     """Find who may vote once for all calls that are alike in what counts here; it is asked at every step."""
     editor, handovers = (request.editor, request.handovers) if request else (None, ())
-    over_limit = frozenset[str]()
+    over_limit: frozenset[str] = frozenset()
     if policy.directory.limited:
         over_limit = policy.directory.over_limit(amount_of(call, policy.tools.get(call.tool)))
     alike = _Alike(tuple(stages), call.requester, call.owner, editor, over_limit, tuple(acting), without, handovers)
