@@ -220,8 +220,8 @@ def log_records(records: Mapping[str, Iterable[Committed]]) -> None:
 
 
 def _line_of(org: str, committed: Committed) -> dict[str, object]:
-    record = committed.record
-    said = {name: fact for name in _REPEATED if isinstance(fact := record.facts.get(name), str)}
+    record, facts = committed.record, committed.record.facts
+    said = {name: fact for name in _REPEATED if name in facts and isinstance(fact := facts[name], str)}
     return _line(record.kind, {"org": org, "actor": record.actor, "request": committed.request_id, **said})
 
 
