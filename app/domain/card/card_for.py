@@ -317,7 +317,8 @@ def _allowed_sentence(
 _FINAL = "It did not run. Do not retry it, rephrase it, or try to reach the same end another way."
 
 _FOR_MODEL = {
-    State.PENDING: "Waiting for a person's approval (request {id}, code {code}) until {until}. It has not run.",
+    State.PENDING: "Waiting for a person's approval (request {id}, code {code}) until {until:%Y-%m-%d %H:%M:%S} UTC. "
+    "It has not run.",
     State.APPROVED: "Approved (request {id}); it may be claimed once.",
     State.EXECUTING: "Approved and claimed (request {id}); its outcome was not reported yet. Do not run it again.",
     State.SUCCEEDED: "Approved; it ran once and succeeded (request {id}). Do not run it again.",
@@ -382,17 +383,17 @@ def _standing_for_model(request: ConfirmationRequest) -> str:
     execution = request.execution
     error = visible(execution.error) if execution and execution.error else "no error was given"
     elsewhere = visible(execution.elsewhere.id) if execution and execution.elsewhere else ""
-    until: datetime = request.expires_at
-    words = (request.enforced and _BY_EXECUTOR.get(request.state)) or _FOR_MODEL[request.state]
+    state = request.state
+    words = (request.enforced and _BY_EXECUTOR.get(state)) or _FOR_MODEL[state]
     told = words.format(
         id=request.id,
         code=request.code,
-        until=f"{until:%Y-%m-%d %H:%M:%S} UTC",
+        until=request.expires_at,
         reason=reason,
         error=error,
         elsewhere=elsewhere,
     )
-    question = request.open_question if request.state is State.PENDING else None
+    question = request.open_question if state is State.PENDING else None
     if question is None:
         return told
     text = visible(question.text).replace('"', "'")
