@@ -17,7 +17,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 import structlog
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HEADER_VALUE_RE, STATUS_LINE, HttpToolsProtocol
 
 from app.api.wire.problems import render_problem
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from httptools import HttpRequestParser
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
     from uvicorn.server import ServerState
+
+    Headers = list[tuple[bytes, bytes]]
 
 HEAD_SECONDS = 10.0
 """How long the head of a call may take, from its first byte, or from the connection's beginning; and what is left of a
@@ -83,6 +85,13 @@ class Corked:
         if held and not self._transport.is_closing():  # it may have been cut off in between
             self._transport.write(b"".join(held))
 
+    def write_whole(self, data: bytes) -> None:
+        """Send it at once, behind whatever was written in this turn: nothing of it is to come."""
+        if self._held:
+            self.write(data)
+        elif not self._transport.is_closing():
+            self._transport.write(data)
+
     def close(self) -> None:
         """Send what was written, and close."""
         self._send()
@@ -96,6 +105,30 @@ class Corked:
     def __getattr__(self, name: str) -> Any:
         """All else is the transport's own."""
         return getattr(self._transport, name)
+
+
+def write_whole(cycle: RequestResponseCycle, status: int, headers: Headers, body: bytes) -> bool:
+    """Write an answer in one go, as uvicorn does in two; return whether it was, and nothing was done if not.
+
+    Only the plain ones are. Whoever is gone or takes nothing in just now, what ends the connection, and what may not
+    stand in a head are left to uvicorn: it knows what to do, and refuses the last.
+    """
+    corked = cycle.transport
+    if cycle.response_started or cycle.disconnected or cycle.flow.write_paused or not cycle.keep_alive:
+        return False
+    if cycle.access_log or cycle.scope["method"] == "HEAD" or not isinstance(corked, Corked):
+        return False
+    lines = [b"%b: %b" % header for header in headers]
+    own = b"".join(lines)
+    if HEADER_VALUE_RE.search(own) or b"connection: " in own:
+        return False
+    cycle.response_started = cycle.response_complete = True
+    cycle.waiting_for_100_continue = False
+    lines[:0] = [b"%b: %b" % header for header in cycle.default_headers]
+    corked.write_whole(STATUS_LINE[status] + b"\r\n".join([*lines, b"", body]))
+    cycle.message_event.set()
+    cycle.on_response()
+    return True
 
 
 class Connection(HttpToolsProtocol):

@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from starlette.applications import Starlette
 from starlette.requests import Request
 from structlog.contextvars import bind_contextvars
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from app.api.intake.connections import write_whole
+from app.api.wire.bodies import Answer
 from app.api.wire.operations import describe
 from app.api.wire.problems import answer_to
 from app.api.wire.queries import refuse_illegible
@@ -127,29 +130,21 @@ class Front:
     async def _serve(self, scope: Scope, receive: Receive, send: Send, *, trace: str | None = None) -> tuple[str, int]:
         """Serve a call; return its route, and the status that it was answered with."""
         started = time.perf_counter()
-        status = 500
         call_id, named = self._names(scope["headers"])
         trace = trace or named
         bind_contextvars(call=call_id, trace=trace) if trace else bind_contextvars(call=call_id)
-
-        async def watch(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", call_id.encode())]
-            await send(message)
-
+        sending = _Sending(send, call_id)
         found = self._direct.find(scope)
         if found is None and await self._has_more():
             found = self._direct.find(scope)
         try:
             if found is None:
-                await self._framework(scope, receive, watch)
+                await self._framework(scope, receive, sending)
             else:
-                await self._direct.serve(found, scope, receive, watch)
+                await self._direct.serve(found, scope, receive, sending)
         finally:
-            route = self._count(scope, status, time.perf_counter() - started, call_id, trace)
-        return route, status
+            route = self._count(scope, sending.status, time.perf_counter() - started, call_id, trace)
+        return route, sending.status
 
     def _count(self, scope: Scope, status: int, seconds: float, call_id: str, trace: str | None) -> str:
         route = getattr(scope.get("route"), "path", "unmatched")
@@ -192,6 +187,31 @@ class Front:
             elif name == b"traceparent" and (match := _TRACE.fullmatch(value)):
                 trace = match[1].decode()
         return call_id or self._told.ids.new("call"), trace
+
+
+class _Sending:
+    """Sends the answer to a call: with the call's name in its head, and its status noted."""
+
+    __slots__ = ("_named", "_send", "status")
+
+    def __init__(self, send: Send, call_id: str) -> None:
+        self._send = send
+        self._named = (b"x-request-id", call_id.encode())
+        self.status = 500
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), self._named]
+        await self._send(message)
+
+    def write_whole(self, answer: Answer) -> bool:
+        """Write an answer in one go; return whether it was, which only uvicorn's own connections can do."""
+        cycle = getattr(self._send, "__self__", None)
+        if not isinstance(cycle, RequestResponseCycle):  # or somebody stands in between, to see what is sent
+            return False
+        self.status = answer.status_code
+        return write_whole(cycle, answer.status_code, [*answer.raw_headers, self._named], answer.body)
 
 
 def answered_by(route: PlainRoute) -> set[str]:
@@ -257,7 +277,7 @@ class Direct:
                     return route, parameters
         return None, {}
 
-    async def serve(self, route: PlainRoute, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, route: PlainRoute, scope: Scope, receive: Receive, send: _Sending) -> None:
         """Answer a call of a route that was found. What is no error of ours is answered, and raised again."""
         request = Request(scope, receive, send)
         try:
@@ -271,4 +291,5 @@ class Direct:
                 raise
             error.__traceback__ = None  # of an error that is raised again and again it would only grow
             return
-        await response(scope, receive, send)
+        if type(response) is not Answer or not send.write_whole(response):
+            await response(scope, receive, send)

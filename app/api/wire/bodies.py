@@ -129,7 +129,11 @@ async def read_model(request: Request, model: type[M], *, most: int = MOST_BYTES
         raise InvalidError(f"{path}: {first['msg']}" if path else first["msg"], path=path) from None
 
 
-class _Answer(JSONResponse):
+class Answer(JSONResponse):
+    """An answer that is there whole, and after which nothing is to be done."""
+
+    body: bytes
+
     def __init__(self, content: object, status: int, headers: Mapping[str, str] | None) -> None:
         # Not by the framework's own way, which asks of each answer what is known of all of these.
         self.status_code = status
@@ -140,9 +144,9 @@ class _Answer(JSONResponse):
             self.raw_headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
 
 
-def answer(body: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def answer(body: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
     """Render an answer."""
-    return _Answer(body, status, headers)
+    return Answer(body, status, headers)
 
 
 def looks_signed(headers: Iterable[tuple[str, str]], *, now: datetime) -> bool:
