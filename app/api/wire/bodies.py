@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import json as fast_json
 from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from starlette.requests import Request
+    from starlette.types import Message
 
 MOST_BYTES = 256 * 1024
 """The largest body that is accepted anywhere but where a tool's result or a whole model request comes in."""
@@ -69,16 +71,26 @@ async def read_body(request: Request, *, most: int = MOST_BYTES, seconds: float 
     """Return the raw body. Raises TooLargeError as soon as it is known to be larger, announced or not."""
     announced = header_of(request, b"content-length")
     if announced is not None and (not announced.isascii() or not announced.isdigit() or int(announced) > most):
-        raise TooLargeError(f"the body may have {most} bytes", limit=most)
+        raise _too_large(most)
     if header_of(request, b"content-encoding") not in {None, "identity"}:
         raise InvalidError("a compressed body is not accepted", path="")
-    if (served := _served_by(request)) is not None and not served.more_body:
-        return await _received(request, most)  # it is all there: most calls come in one piece
+    served = _served_by(request)
+    if served is not None and served.body and not served.more_body:
+        return _taken(await request.receive(), most)  # it is all there: most calls come in one piece
     try:
         async with asyncio.timeout(MOST_SECONDS if seconds is None else seconds):
             return await _received(request, most)
     except TimeoutError:
         raise TooSlowError from None
+
+
+def _taken(message: Message, most: int) -> bytes:
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnect
+    body: bytes = message["body"]
+    if len(body) > most:
+        raise _too_large(most)
+    return body
 
 
 async def _received(request: Request, most: int) -> bytes:
@@ -87,9 +99,13 @@ async def _received(request: Request, most: int) -> bytes:
     async for part in request.stream():
         size += len(part)
         if size > most:
-            raise TooLargeError(f"the body may have {most} bytes", limit=most)
+            raise _too_large(most)
         parts.append(part)
     return b"".join(parts)
+
+
+def _too_large(most: int) -> TooLargeError:
+    return TooLargeError(f"the body may have {most} bytes", limit=most)
 
 
 def is_small(request: Request) -> bool:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import uvicorn
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from app.api.intake.connections import ConnectionWatch
 from app.api.wire.bodies import is_gone, read_body
-from app.domain.errors import TooSlowError
+from app.domain.errors import TooLargeError, TooSlowError
 from tests.fixtures.patience import eventually
 
 if TYPE_CHECKING:
@@ -96,4 +96,53 @@ async def test_a_body_of_which_a_part_is_there_still_has_its_time() -> None:
         writer = await connected(server)
         writer.write(HEAD + b"bo")
         await eventually(lambda: len(slow) == 1, seconds=10)
+        writer.close()
+
+
+async def test_a_body_that_is_all_there_is_not_taken_if_it_is_too_large() -> None:
+    seen: list[object] = []
+
+    async def answer(request: Request) -> None:
+        with pytest.raises(TooLargeError) as refused:
+            await read_body(request, most=3)
+        seen.append(refused.value)
+
+    async with served(answer) as server:
+        writer = await connected(server)
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n")
+        await eventually(lambda: len(seen) == 1)
+        writer.close()
+
+
+async def test_a_body_of_a_caller_that_has_gone_is_not_read() -> None:
+    seen: list[object] = []
+
+    async def answer(request: Request) -> None:
+        cycle = cast("Any", request.receive).__self__
+        await eventually(lambda: cycle.disconnected)
+        assert (bytes(cycle.body), cycle.more_body) == (b"body", False)
+        with pytest.raises(ClientDisconnect) as refused:
+            await read_body(request)
+        seen.append(refused.value)
+
+    async with served(answer) as server:
+        writer = await connected(server)
+        writer.write(HEAD + b"body")
+        writer.close()
+        await eventually(lambda: len(seen) == 1)
+
+
+async def test_whoever_reads_a_body_twice_does_not_wait_for_ever() -> None:
+    seen: list[object] = []
+
+    async def answer(request: Request) -> None:
+        assert await read_body(request) == b"body"
+        with pytest.raises(TooSlowError) as refused:
+            await read_body(request, seconds=0.1)
+        seen.append(refused.value)
+
+    async with served(answer) as server:
+        writer = await connected(server)
+        writer.write(HEAD + b"body")
+        await eventually(lambda: len(seen) == 1)
         writer.close()
