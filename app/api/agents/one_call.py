@@ -108,8 +108,8 @@ async def answer_return(c: Services, key: ApiKey, request: Request, request_id: 
 async def answer_held(c: Services, key: ApiKey, request: Request, standing: Standing, held: Held) -> Response:
     """Hold a caller until people have decided. Raises what `Claim.take` raises."""
     request_id, given, opened = standing
-    request.state.held = True  # its time is people's, and in no figure of ours
-    request.state.request_id = request_id
+    # Its time is people's, and in no figure of ours.
+    request.scope["state"] |= {"held": True, "request_id": request_id}
     try:
         found = await c.take_when_decided(
             caller_of(key),

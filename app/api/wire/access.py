@@ -134,7 +134,7 @@ class Access:
         except LackingSecretError:
             self._pace_unchecked(_source(request), text.strip())
             raise
-        request.state.key = key
+        request.scope.setdefault("state", {})["key"] = key  # `request.state` makes two objects for it
         self._pace.take(key.id)
         if self._has_left(key):
             raise ForbiddenError(
