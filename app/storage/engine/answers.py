@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ _NO_TEXT = "Could not decode to UTF-8 "
 _TRIES = 6
 _LONGEST_QUEUED = 5.0
 """Seconds that a unit may have waited for its turn when something keeps the database from being used."""
+_TURNS = 2
+"""In the first of them the loop hears of the commit, in the next its callers go on. (Eight were measured no better.)"""
+_MOMENT = 0.02
+"""Seconds that a lane waits for a loop's turns at most: one that does not turn has nobody who could ask for more."""
 
 log = structlog.get_logger(__name__)
 
@@ -131,6 +136,25 @@ def kind_of(error: Exception, failure: Failure) -> str | None:
     if type(error).__module__.partition(".")[0] not in {"sqlite3", "psycopg"}:
         return None
     return "lost" if failure is Failure.LOST else "statement"
+
+
+def let_turn(loop: asyncio.AbstractEventLoop) -> None:
+    """Let a loop have its turns, for a moment at most: what its callers say next comes into one batch, not into two.
+
+    They have just been answered. Each of their calls that is read while a batch runs takes the interpreter's lock from
+    it in its midst, and the batch waits for it to come back: with this a cycle at 64 concurrent takes a tenth less.
+    """
+    over = threading.Event()
+
+    def turn(left: int) -> None:
+        if left:
+            loop.call_soon(turn, left - 1)
+        else:
+            over.set()
+
+    with suppress(RuntimeError):  # the loop is closed: nobody hands in more
+        loop.call_soon_threadsafe(turn, _TURNS)
+        over.wait(_MOMENT)
 
 
 def still_patient(jobs: Sequence[Job], trouble: Trouble) -> list[Job]:

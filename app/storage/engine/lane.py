@@ -53,6 +53,8 @@ LONGEST = 8.0
 A process that was frozen in between must not write when it thaws: its locks may be gone, and the instant that its units
 decided at is long past. They decide anew.
 """
+_MANY = 8
+"""Units of a batch behind which their loop has its turns before the next one: it is about to hear of many answers."""
 _MOST_OWN = 512
 _IN_VAIN = 3
 """Failures of one batch to get a lock, after which the rest of it does not try."""
@@ -170,6 +172,8 @@ class Lane:
         while not jobs or (len(jobs) < MOST and not self.jobs.empty()):
             if (job := self.jobs.get()) is None:
                 return jobs, True
+            if not jobs and self._write and len(self._ran) >= _MANY:
+                answers.let_turn(job.loop)
             jobs.append(job)
         return jobs, False
 
@@ -180,9 +184,8 @@ class Lane:
         except Exception as error:  # noqa: BLE001 - whatever one unit did, its neighbours must still be answered
             self._serve_each(jobs, error)
             return ()
-        left = sorted(jobs, key=_turn)[len(self._ran) :] if len(self._ran) < len(jobs) else ()
         _answer(self._ran)
-        return left
+        return sorted(jobs, key=_turn)[len(self._ran) :] if len(self._ran) < len(jobs) else ()
 
     def _serve_each(self, jobs: Sequence[Job], error: Exception) -> None:
         """Find out whose fault it was, unless it was nobody's: then all are told the same."""
@@ -379,12 +382,9 @@ def _turn(job: Job) -> tuple[str, bool]:
 
 def _answer(jobs: Sequence[Job]) -> None:
     """Resolve the callers' futures, with one wake-up of their loop for the whole batch."""
-    by_loop: dict[Any, list[Job]] = {}
-    for job in jobs:
-        by_loop.setdefault(job.loop, []).append(job)
-    for loop, answered in by_loop.items():
+    for loop in {job.loop for job in jobs}:
         try:
-            loop.call_soon_threadsafe(_resolve, answered)
+            loop.call_soon_threadsafe(_resolve, [job for job in jobs if job.loop is loop])
         except RuntimeError:
             log.info("answer.dropped")  # the loop is closed: nobody waits any more
 
