@@ -44,6 +44,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
     from benchmarks.measure_fairness import measure_fairness
     from benchmarks.measure_gate import measure_allow, measure_hook, measure_judge
     from benchmarks.measure_hooks import measure_chain, measure_command_guard
+    from benchmarks.measure_hostile import measure_hostile
     from benchmarks.measure_large import measure_large
     from benchmarks.measure_load import measure_load
     from benchmarks.measure_memory import measure_memory
@@ -73,6 +74,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
         "chain": (("H1",), measure_chain),
         "command-guard": (("H2",), measure_command_guard),
         "large": (("H3", "H3b"), measure_large),
+        "hostile": (("N1",), measure_hostile),
         "cards": (("C1",), measure_cards),
         "fairness-sqlite": (("P10",), lambda run: measure_fairness(run, "sqlite")),
         "fairness-postgresql": (("P10",), lambda run: measure_fairness(run, "postgresql")),

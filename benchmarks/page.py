@@ -45,7 +45,9 @@ make bench ARGS="P1 --profile /tmp/profile" # where the gateway's time goes by f
 
 P6's kill comes amid decisions from 64 connections; afterwards every acknowledged decision must be in the database once.
 P10 writes through the gateway's store without HTTP. L1 to L3 have no counterpart elsewhere: they watch for plans that
-go wrong when tables grow. A peer that cannot be installed is *not measured*, and then no goal that names it is met.
+go wrong when tables grow. N1 posts one after the other what once held a gateway for seconds (shell lines of pipes and
+quotes, patterns, lists that have to be unique, JSON of brackets alone, …), while somebody else calls every 2 ms.
+A peer that cannot be installed is *not measured*, and then no goal that names it is met.
 """
 _BUSY = """
 **The machine was busy with other work ({others:.0%} of its processor time during the run): the figures are a lower \
