@@ -29,7 +29,6 @@ def read_known(tx: Tx, rows: Sequence[Row]) -> Known:
         known = None
     elif known.moved == (row["seal"], moved_of(rows)):
         row["unread"] = None  # nothing of it is encrypted but what was read before
-        tx.leaves[row["id"]] = known
         return known
     if known is not None and known.fields is not None:
         show(tx, row, ((EXECUTION.hidden, "execution_"),))

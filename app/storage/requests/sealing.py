@@ -122,6 +122,8 @@ def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | N
         if (why := _seal_fault(tx, request.id, bound, seal, moved)) is not None:
             return why
         remember(tx, request.id, known._replace(moved=(seal, moved), request=request))
+    else:
+        tx.leaves[request.id] = known  # here, where it was seen not to have been set back, and nowhere before
     return exhibits_fault(tx, request.id, request.call.evidence) if request.call.evidence else None
 
 

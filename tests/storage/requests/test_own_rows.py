@@ -12,7 +12,7 @@ from app.domain.lifecycle.lifecycle import advance
 from app.domain.request.decision import Verdict
 from app.storage.engine import lane
 from app.storage.identity.clear_values import encrypt_values
-from app.storage.requests.requests import find_own, lock_request
+from app.storage.requests.requests import find_own, find_request, lock_request
 from app.storage.retention.removals import remove_requests
 from tests.domain.samples import START, vote
 from tests.requirements import requirement
@@ -59,6 +59,18 @@ async def test_whatever_somebody_else_commits_has_all_read_again(store: Store, s
     assert not await is_own(store)
     assert await store.write(lambda tx: lock_request(tx, "req_1"), org=ORG) is not None
     assert await is_own(store)  # it was read
+
+
+@requirement("S-63")
+async def test_a_row_that_was_only_looked_at_is_not_taken_for_one_that_was_not_set_back(
+    store: Store, sqlite_url: str
+) -> None:
+    """Whether the trail has a later version of it is seen where it is locked."""
+    await given_request(store)
+    with behind(sqlite_url) as connection:
+        connection.execute("CREATE TABLE somebody_elses (anything INTEGER)")
+    assert await store.write(lambda tx: find_request(tx, "req_1"), org=ORG) is not None
+    assert not await is_own(store)
 
 
 async def test_what_a_transaction_has_touched_it_reads(store: Store) -> None:
