@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import psycopg
@@ -267,6 +268,20 @@ async def test_each_list_of_the_inbox_is_one_walk_along_an_index(either_gateway:
         assert index in plan, plan
         assert "SCAN" not in plan
         assert "Seq Scan" not in plan
+
+
+async def test_what_waits_for_others_is_what_one_voted_on_the_next_to_expire_first(gateway: Gateway) -> None:
+    voted = []
+    for number in range(4):
+        voted.append(await gateway.ask("pay_two", {"account": str(number)}))
+        await gateway.advance(timedelta(seconds=1))
+    for request in voted:  # so the last vote is on the last to expire
+        await gateway.decide(request)
+    await gateway.decide(voted[1], who=BOB)
+    waiting = [voted[number]["id"] for number in (0, 2, 3)]
+    for most in (1, 2, 9):
+        found = await gateway.container.store.read(partial(concerning.list_voted, person=ALICE, most=most), org="acme")
+        assert found == waiting[:most]
 
 
 def plan_of(gateway: Gateway, text: str) -> str:
