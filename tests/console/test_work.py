@@ -133,7 +133,9 @@ async def test_no_page_does_more_however_much_waits_or_was_asked(
 
 
 @requirement("F-38")
-async def test_what_the_pulse_counts_stands_in_indexes_and_no_request_is_read_for_it(either_gateway: Gateway) -> None:
+async def test_what_the_pulse_counts_stands_in_indexes_and_no_request_is_read_for_it(
+    either_gateway: Gateway, unused_url: str
+) -> None:
     gateway = either_gateway
     await gateway.ask("by_api", {"n": 1})
     home = await Home.of(gateway, origin=URL)
@@ -152,7 +154,7 @@ async def test_what_the_pulse_counts_stands_in_indexes_and_no_request_is_read_fo
     ):
         named = statement._construct.params(**values, of_request="req_1")
         text = str(named.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
-        plan = plan_of(gateway, text)
+        plan = plan_of(unused_url, text)
         assert index in plan, plan
         if alone:
             assert "COVERING INDEX" in plan or "Index Only Scan" in plan, plan

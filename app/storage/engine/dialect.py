@@ -89,7 +89,7 @@ class Dialect(Protocol):
         """Open a connection for one thread of the store, within a bound."""
         ...
 
-    def prepare(self, connection: Any, *, write: bool) -> None:
+    def prepare(self, connection: Any) -> None:
         """Make an opened connection ready for a lane of the store."""
         ...
 
@@ -194,9 +194,8 @@ class Sqlite:
         keep_private(self._path)
         return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=LOCK_SECONDS)
 
-    def prepare(self, connection: sqlite3.Connection, *, write: bool) -> None:
+    def prepare(self, connection: sqlite3.Connection) -> None:
         """Make an opened connection ready for a lane of the store."""
-        del write
         _into_wal(connection)
         for pragma in ("synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")

@@ -346,7 +346,7 @@ class Lane:
         if self._connection is None:
             try:
                 self._connection = self._dialect.connect()
-                self._dialect.prepare(self._connection, write=self._write)
+                self._dialect.prepare(self._connection)
                 self._succession.meet(self._dialect.server(self._connection))
             except Exception as error:
                 # Said to the whole batch at once: trying again for each of its callers would keep them all waiting.

@@ -34,7 +34,7 @@ FROM pg_control_system()"""
 _TRANSACTION_TIMEOUT_SINCE = 170_000
 
 _BY_KEY = ("enable_seqscan = off", "enable_hashjoin = off", "enable_mergejoin = off", "jit = off")
-"""A writer finds its rows by key. A plan that was made while a table was small must not go on when it is large."""
+"""Rows are found by key. A plan that was made while a table was small must not go on when it is large."""
 
 
 class Postgres:
@@ -54,14 +54,14 @@ class Postgres:
         """Open a connection for one thread of the store."""
         return psycopg.connect(self.url, autocommit=True, prepare_threshold=3, **line.bounds_of(self.url))
 
-    def prepare(self, connection: psycopg.Connection[Any], *, write: bool) -> None:
+    def prepare(self, connection: psycopg.Connection[Any]) -> None:
         """Make an opened connection ready for a lane of the store."""
         # A replica that is stopped inside a transaction must not hold its locks: the server ends its session, and what
         # it still wants to write when it comes back is refused.
         for setting in (
             "idle_in_transaction_session_timeout = '5s'",
             "statement_timeout = '15s'",
-            *(_BY_KEY if write else ()),
+            *_BY_KEY,
         ):
             connection.execute(f"SET {setting}")
         self.patience(connection, little=False)

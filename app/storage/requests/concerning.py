@@ -57,11 +57,12 @@ _LATEST = (
     .limit(MOST_VOTES)
     .subquery()
 )
-# Not sorted here: to be spared the sorting, PostgreSQL may walk all that waits in that order, looking for these in it.
+# Looked up by their names alone, each by itself: of what else is asked, and of an order, PostgreSQL makes walks through
+# all that waits, once for each vote where its figures say that nothing does.
 _VOTED = Statement(
-    select(requests.c.id, requests.c.expires_at.label("at"))
-    .select_from(_LATEST.join(requests, requests.c.id == _LATEST.c.request_id))
-    .where(_OF_ORG, _PENDING)
+    select(requests.c.id, requests.c.org, requests.c.status, requests.c.expires_at.label("at")).join_from(
+        _LATEST, requests, requests.c.id == _LATEST.c.request_id
+    )
 )
 
 
@@ -121,7 +122,9 @@ def list_waiting(tx: Tx, risk: Risk, *, behind: Place, since: datetime, most: in
 
 def list_voted(tx: Tx, person: str, *, most: int) -> list[str]:
     """Return what still waits of the last `MOST_VOTES` that this person voted on, the next to expire first."""
-    return [place.id for place in sorted(_places(tx.all(_VOTED, for_org=tx.org, of_person=person)))[:most]]
+    voted = tx.all(_VOTED, for_org=tx.org, of_person=person)
+    waiting = [row for row in voted if row["status"] == "pending" and row["org"] == tx.org]
+    return [place.id for place in sorted(_places(waiting))[:most]]
 
 
 def list_decided(tx: Tx, person: str, *, behind: Place, most: int) -> list[Place]:

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from app.clock import SystemClock
 from app.domain.errors import UnavailableError
@@ -38,7 +38,7 @@ def sqlite_file(tmp_path: Path) -> Sqlite:
 
 def prepared(file: Sqlite) -> sqlite3.Connection:
     connection = file.connect()
-    file.prepare(connection, write=True)
+    file.prepare(connection)
     return connection
 
 
@@ -73,7 +73,7 @@ def test_a_new_file_is_opened_once_whoever_writes_to_it_has_let_go(
     writer.execute("BEGIN IMMEDIATE")
     monkeypatch.setattr(time, "sleep", lambda _: writer.execute("COMMIT"))  # it lets go once it was waited for
     opened = sqlite_file.connect()
-    sqlite_file.prepare(opened, write=True)
+    sqlite_file.prepare(opened)
     assert opened.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert not writer.in_transaction
     opened.close()
@@ -89,7 +89,7 @@ def test_a_new_file_that_somebody_goes_on_writing_to_is_refused_in_time(
     writer.execute("CREATE TABLE a (b)")
     writer.execute("BEGIN IMMEDIATE")
     with pytest.raises(sqlite3.OperationalError, match="database is locked"):
-        sqlite_file.prepare(opened, write=True)
+        sqlite_file.prepare(opened)
     opened.close()
     writer.close()
 
@@ -99,11 +99,23 @@ def test_a_new_file_that_somebody_goes_on_writing_to_is_refused_in_time(
 def test_a_session_of_postgresql_waits_for_nobody_without_end(postgres_url: str) -> None:
     dialect = Postgres(postgres_url)
     with dialect.connect() as connection:
-        dialect.prepare(connection, write=True)
+        dialect.prepare(connection)
         names = ("idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout", "transaction_timeout")
         shown = [connection.execute("SELECT current_setting(%s, true)", (name,)).fetchone() for name in names]
     old = ("5s", "15s", "4s")
     assert [row and row[0] for row in shown] in ([*old, "8s"], [*old, None])
+
+
+@pytest.mark.postgres
+@requirement("F-38")
+async def test_rows_are_found_by_key_by_whoever_reads_and_by_whoever_writes(postgres_url: str) -> None:
+    names = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit")
+    settings = Statement(select(*(func.current_setting(name).label(name) for name in names)))
+    async with open_store(postgres_url) as store:
+        written = await store.write(lambda tx: tx.one(settings), org="acme")
+        read = await store.read(lambda tx: tx.one(settings), org="acme")
+        long = await store.read(lambda tx: tx.one(settings), org="acme", long=True)
+    assert written == read == long == dict.fromkeys(names, "off")
 
 
 _EVERY_ORG = Statement(select(requests.c.org).distinct())

@@ -20,8 +20,9 @@ from app.storage.engine.dialect import Sqlite
 from app.storage.engine.postgres import Postgres
 from app.storage.engine.transaction import Statement
 from app.storage.place.address import libpq_url
-from app.storage.requests import executions, request_lists, requests
+from app.storage.requests import concerning, executions, request_lists, requests
 from app.storage.tables.tables import deliveries
+from tests.requirements import requirement
 from tests.storage.rig import behind, given_request, open_store
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def test_what_is_written_by_its_name_is_found_by_its_name(postgres_url: str, wri
     """Whatever the server believes of how many rows stand as they should: it may have looked when there were none."""
     dialect = Postgres(libpq_url(postgres_url))
     with closing(dialect.connect()) as connection:
-        dialect.prepare(connection, write=True)
+        dialect.prepare(connection)
         text, bound = write.many(dialect, "[]", ["req_1", "req_2"])
         explained = connection.execute(f"EXPLAIN {text}", bound)  # pyright: ignore[reportArgumentType, reportCallIssue] - our own SQL
         plan = "\n".join(row[0] for row in explained.fetchall())
@@ -71,7 +72,7 @@ async def test_requests_that_are_named_together_are_looked_up_one_by_one(postgre
         connection.execute("ANALYZE requests")
     dialect = Postgres(libpq_url(postgres_url))
     with closing(dialect.connect()) as connection:
-        dialect.prepare(connection, write=True)
+        dialect.prepare(connection)
         for size in (2, 16, 128):
             given = {"ids": names[:size]}
             for statement in (requests._LOCK_MANY, requests._GET_MANY, requests._DERIVED, request_lists._VERSIONS):
@@ -81,6 +82,27 @@ async def test_requests_that_are_named_together_are_looked_up_one_by_one(postgre
                 assert "pk_requests" in plan, plan
                 assert "ix_requests" not in plan, plan
                 assert "Seq Scan on requests" not in plan, plan
+
+
+@pytest.mark.postgres
+@requirement("F-38")
+@pytest.mark.parametrize("known", [False, True], ids=["nothing is known of the tables", "they are known"])
+async def test_what_somebody_voted_on_is_looked_up_one_by_one_however_much_waits(
+    postgres_url: str, *, known: bool
+) -> None:
+    """Where its figures say that one row waits, walking all that does costs the server the same as one key."""
+    async with open_store(postgres_url) as store:
+        await asyncio.gather(*(given_request(store, f"req_{number}") for number in range(60)))
+    with behind(postgres_url) as connection:
+        connection.execute("ANALYZE" if known else "SELECT 1")
+    dialect = Postgres(libpq_url(postgres_url))
+    with closing(dialect.connect()) as connection:
+        dialect.prepare(connection)
+        text, bound = concerning._VOTED.bound(dialect, {"for_org": "acme", "of_person": "alice@acme.example"})
+        explained = connection.execute(f"EXPLAIN {text}", bound)  # pyright: ignore[reportArgumentType, reportCallIssue] - our own SQL
+        plan = "\n".join(row[0] for row in explained.fetchall())
+    assert "pk_requests" in plan, plan
+    assert "ix_requests" not in plan, plan
 
 
 def _with_lists() -> list[tuple[str, Statement]]:
