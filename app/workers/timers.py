@@ -62,6 +62,7 @@ class Timers:
         self._names: list[str] = []
         self._ahead = 0.0
         self._next_look: asyncio.TimerHandle | None = None
+        self._stopped = False
 
     def every(self, span: timedelta, name: str, tick: Callable[[], Awaitable[object]], *, jitter: int = 0) -> None:
         """Run `tick` every `span`, one at a time, `jitter` seconds early or late: replicas must not march in step."""
@@ -75,6 +76,9 @@ class Timers:
                 outage.found(error)
             except UnsealedError as error:  # a row that no gateway wrote: nothing else waits for it
                 log.error("tick.refused", tick=name, why=error.detail)  # noqa: TRY400 - no fault of the code
+            except asyncio.CancelledError:
+                if not self._stopped:  # else it ends here: APScheduler would log a job that it cancels as a failure
+                    raise
             except Exception:
                 log.exception("tick.failed", tick=name)
 
@@ -110,7 +114,8 @@ class Timers:
         self._look_again()
 
     def stop(self) -> None:
-        """Stop ticking; what runs is cancelled with its loop."""
+        """Stop ticking; what runs is cancelled."""
+        self._stopped = True
         if self._next_look is not None:
             self._next_look.cancel()
         if self._scheduler.running:

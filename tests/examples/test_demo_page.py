@@ -13,6 +13,8 @@ from playwright.async_api import async_playwright, expect
 
 from app.domain.text.language import Language
 from examples.demo import bank
+from examples.demo.act import until
+from examples.demo.hands import Cards
 from examples.demo.page import serve_page
 from examples.demo.words import say
 from examples.screenshots import find_chromium, open_page
@@ -279,6 +281,8 @@ async def test_nothing_is_cut_off_or_under_the_banner_in_any_state_at_any_size(
     stage: Stage, language: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bank, "ANSWERS_AFTER", 600.0)  # not before the executor is killed, on a slow day either
+    stage._besides = {"lease: 10s": "lease: 25s"}  # nor is its claim over before that
+    stage._write_config()
     await stage.speak(language)
     async with serve_page(stage) as url, windows(url, language) as seen:
         page = seen.first
@@ -300,17 +304,20 @@ async def test_nothing_is_cut_off_or_under_the_banner_in_any_state_at_any_size(
         await page.locator("#ask-split").click()
         await seen.look("alone, and orders wait", "wait.own", who="Li Lei")
         await be(page, "Wang Fang")
-        await stage.feishu.deny(stage.visitors["li"].feishu, _newest(stage), "no")
+        await _deny(stage, "li")
         await seen.look("a new payee", "wait.L2")
-        await stage.feishu.deny(stage.visitors["wang"].feishu, _newest(stage), "no")
+        await _deny(stage, "wang")
         await seen.look("over a budget", "wait")
-        await stage.feishu.deny(stage.visitors["wang"].feishu, _newest(stage), "no")
+        await _deny(stage, "wang")
         await seen.look("denied", "denied")
         await page.locator("#ask-foreign").click()
         await seen.look("expired", "expired")
+        asked = len(stage.trail.requests())
         await page.locator("#ask-wire").click()
-        await waiting(page, language)  # in every chat: the newest message is this one's card
-        await stage.feishu.press(stage.visitors["wang"].feishu, _newest(stage), "approve")
+        await until("the wire is asked for", lambda: len(stage.trail.requests()) > asked, within=HANGS)
+        await waiting(page, language)
+        pressed = await stage.feishu.press(stage.visitors["wang"].feishu, await _card_of_newest(stage), "approve")
+        assert (pressed.toast or {}).get("type") == "success", pressed
         await expect(page.locator("#now")).to_have_attribute("data-key", "runs.booked", timeout=PATIENCE)
         await page.locator("#kill-executor").click()
         await seen.look("unknown", "unknown.dead")
@@ -318,5 +325,16 @@ async def test_nothing_is_cut_off_or_under_the_banner_in_any_state_at_any_size(
         await seen.look("settled afterwards", "reconciled")
 
 
-def _newest(stage: Stage) -> str:
-    return str(stage.feishu.view(stage.chat)[-1]["message_id"])
+async def _card_of_newest(stage: Stage) -> str:
+    """Wait until the newest request can be decided in both chats, and return its message in Feishu.
+
+    The newest message may still be the card of the one before.
+    """
+    cards = Cards(stage)
+    await until("its cards are there", lambda: cards.live(stage.trail.requests()[-1]) == [True, True], within=HANGS)
+    return str((cards.feishu(stage.trail.requests()[-1]) or {})["message_id"])
+
+
+async def _deny(stage: Stage, who: str) -> None:
+    shown = await stage.feishu.deny(stage.visitors[who].feishu, await _card_of_newest(stage), "no")
+    assert (shown.toast or {}).get("type") == "success", shown

@@ -81,6 +81,28 @@ async def test_an_outage_is_two_lines_of_a_tick() -> None:
     assert told(logs) == ["tick.waits", "tick.resumed"]
 
 
+async def test_a_tick_that_is_cancelled_since_the_gateway_stops_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    ends: list[str] = []
+    begun = asyncio.Event()
+
+    async def tick() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ends.append("cancelled")
+
+    timers = Timers(SystemClock())
+    timers.every(timedelta(milliseconds=10), "sweep", tick)
+    timers.start()
+    await asyncio.wait_for(begun.wait(), HANGS)
+    [job] = [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
+    timers.stop()
+    await asyncio.wait([job], timeout=HANGS)
+    assert ends == ["cancelled"]
+    assert [each.message for each in caplog.records if each.levelname in {"ERROR", "WARNING"}] == []
+
+
 async def test_listening_to_a_database_that_is_away_is_an_outage_and_no_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     async def refused(*_: object, **__: object) -> None:
         raise psycopg.OperationalError("connection refused")
