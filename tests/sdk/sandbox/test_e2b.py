@@ -80,9 +80,9 @@ async def test_what_is_no_utf_8_is_replaced(e2b: E2BStandIn) -> None:
 
 
 async def test_a_command_that_does_not_end_is_ended_and_its_output_so_far_kept(e2b: E2BStandIn) -> None:
-    report = await run(sandbox(e2b), "echo begun; sleep 60", timeout=0.7)
+    report = await run(sandbox(e2b), "echo begun; sleep 60", timeout=2)
     assert (report.exit_code, report.timed_out, report.stdout) == (None, True, "begun\n")
-    assert "longer than 0.7 s" in report.ended
+    assert "longer than 2 s" in report.ended
     assert e2b.killed == ["isb0"]
 
 

@@ -54,10 +54,10 @@ async def test_what_is_no_utf_8_is_replaced() -> None:
 
 
 async def test_a_command_that_takes_too_long_is_ended_with_its_children_and_its_output_kept() -> None:
-    report = await run("echo begun; sleep 42.7311 & setsid sleep 42.7311 & sleep 42.7311", timeout=0.5)
+    report = await run("echo begun; sleep 42.7311 & setsid sleep 42.7311 & sleep 42.7311", timeout=2)
     assert (report.exit_code, report.timed_out, report.stdout) == (None, True, "begun\n")
-    assert "longer than 0.5 s" in report.ended
-    assert 0.5 <= report.duration < BOUND
+    assert "longer than 2 s" in report.ended
+    assert 2 <= report.duration < BOUND
     assert not await asyncio.to_thread(running, "sleep 42.7311")
 
 
@@ -113,7 +113,7 @@ async def test_of_much_output_the_head_is_kept_and_the_rest_counted(stream: int)
 
 
 async def test_output_without_end_on_both_streams_hangs_nothing() -> None:
-    report = await run("yes & yes >&2", timeout=0.5, output=10)
+    report = await run("yes & yes >&2", timeout=1, output=10)
     assert report.timed_out
     assert (report.stdout, report.stderr) == ("y\n" * 5, "y\n" * 5)
     assert report.duration < BOUND
