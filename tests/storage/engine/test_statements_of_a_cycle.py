@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.may_block
 
 MANY = 32
-ROUNDS = 8
+ROUNDS = 24
 ALONE = {"postgresql": 26, "sqlite": 45}
-TOGETHER = {"postgresql": 2.3, "sqlite": 22.7}
+TOGETHER = {"postgresql": 2.3, "sqlite": 22.2}
 """Statements of one cycle, alone and with `MANY` in each commit. They go down with what is saved, never up."""
 TRIPS = (17, 1.95)
 """How often the gateway waits for PostgreSQL's answer in a cycle, alone and with `MANY` (56 to 61 times for 32 of them,
